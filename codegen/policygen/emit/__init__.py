@@ -1,0 +1,1 @@
+"""Emission: from a folded policy table to files in the output folder."""

@@ -1,0 +1,1 @@
+"""Which keys and architectures share a policy."""

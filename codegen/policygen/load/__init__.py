@@ -1,0 +1,1 @@
+"""From TOML text to specs; every error found in one run."""

@@ -1,0 +1,433 @@
+"""Reading `specs/algorithms/*.toml`: the key, the policy struct, and what the kernel needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import Factory
+from attrs import evolve
+from attrs import frozen
+
+from policygen.lang.intervals import Domains
+from policygen.lang.parse import ExpressionError
+from policygen.lang.parse import parse
+from policygen.lang.tree import Scope
+from policygen.lang.tree import free_names
+from policygen.load import definitions
+from policygen.load.collector import Collector
+from policygen.load.collector import field_paths
+from policygen.load.needs import AlternativeDocument
+from policygen.load.needs import ConstraintDocument
+from policygen.load.needs import NeutralDocument
+from policygen.load.needs import Needs
+from policygen.load.toml_positions import KeyPath
+from policygen.model.fact_names import FACT_NAMES
+from policygen.model.problems import did_you_mean
+from policygen.model.ranges import Interval
+from policygen.model.types import COMPUTE_CAPABILITY
+from policygen.model.types import INT64
+from policygen.model.types import TOOLKIT
+from policygen.model.types import IntType
+from policygen.model.types import ListType
+from policygen.model.types import RecordType
+from policygen.model.types import Struct
+from policygen.model.types import StructField
+from policygen.model.types import Type
+from policygen.spec import Algorithm
+from policygen.spec import CubBinding
+from policygen.spec import EmptyBlock
+from policygen.spec import KeyField
+from policygen.spec import TypeParameter
+from policygen.spec import Use
+from policygen.spec import Vocabulary
+
+NUM_ITEMS = "num_items"
+UNKNOWN_ITEMS = -1
+MOST_ITEMS = 2**62
+
+_PROPERTIES = (
+    *("type", "size", "alignment", "operator", "value", "iterator_info", "primitive", "trivially_copyable"),
+    *("trivially_copy_constructible", "default_constructible", "trivially_relocatable"),
+)
+_TYPE_PARAMETER_KINDS = ("element", "elements", "operator", "value")
+
+
+@frozen
+class ElementDocument:
+    """A field of the records of a key field."""
+
+    range: list[int] | None = None
+    values: list[int] | None = None
+    default: Any = None
+
+
+@frozen
+class KeyDocument:
+    """`[key.NAME]`, `[context.NAME]`."""
+
+    type: str
+    range: list[int] | None = None
+    values: list[int] | None = None
+    max_length: int | None = None
+    element: dict[str, ElementDocument] = Factory(dict)
+    default: Any = None
+    doc: str = ""
+
+
+@frozen
+class TypeParameterDocument:
+    """An entry of `[types]`."""
+
+    python: str
+    kind: str
+    gives: dict[str, str]
+    default: bool = False
+
+
+@frozen
+class UseDocument:
+    """`[use.NAME]`."""
+
+    algorithm: str
+    key: dict[str, Any]
+
+
+@frozen
+class PolicyDocument:
+    """`[policy]`."""
+
+    struct: str
+
+
+@frozen
+class CubDocument:
+    """`cub = {..}`."""
+
+    header: str
+    namespace: str
+    policy: str
+
+
+@frozen
+class EmptyBlockDocument:
+    """`[empty_block]`."""
+
+    items_per_thread: int
+    reason: str
+
+
+@frozen
+class AlgorithmDocument:
+    """A whole file."""
+
+    name: str
+    title: str
+    policy: PolicyDocument
+    key: dict[str, KeyDocument]
+    cub: CubDocument | None = None
+    context: dict[str, KeyDocument] = Factory(dict)
+    struct: dict[str, Any] = Factory(dict)
+    let: dict[str, Any] = Factory(dict)
+    function: dict[str, Any] = Factory(dict)
+    table: dict[str, Any] = Factory(dict)
+    use: dict[str, UseDocument] = Factory(dict)
+    types: dict[str, TypeParameterDocument] = Factory(dict)
+    common: dict[str, Any] = Factory(dict)
+    constraint: list[ConstraintDocument] = Factory(list)
+    alternative: list[AlternativeDocument] = Factory(list)
+    neutral: list[NeutralDocument] = Factory(list)
+    empty_block: EmptyBlockDocument | None = None
+
+
+TARGET = RecordType(Struct("target", tuple(StructField(name, INT64) for name in FACT_NAMES)))
+"""The facts of a target, as expressions see them: `target.warp_size`."""
+
+
+def fact_paths() -> dict[str, Interval]:
+    """What the facts can be: positive, and small enough for arithmetic in 64 bits."""
+    return {f"target.{name}": Interval(1, 2**10 if name == "warp_size" else 2**31 - 1) for name in FACT_NAMES}
+
+
+def ambient_names() -> dict[str, Type]:
+    """The names that every rule may use beside the key: the target's facts, its capability and its compiler."""
+    return {"target": TARGET, "cc": COMPUTE_CAPABILITY, "nvcc": TOOLKIT}
+
+
+def load_algorithm(
+    collector: Collector, vocabulary: Vocabulary, others: Mapping[str, Algorithm]
+) -> Algorithm | None:
+    """Reads an algorithm.
+
+    Args:
+        collector: the file; problems are added to it.
+        vocabulary: what all algorithms share.
+        others: algorithms that this one may build on.
+
+    Returns:
+        The algorithm, or None if a problem stood in the way of building it.
+    """
+    document = collector.structured((), collector.source.data, AlgorithmDocument)
+    if document is None:
+        return None
+    return _AlgorithmReader(collector, vocabulary, others, document).read()
+
+
+class _AlgorithmReader:
+    def __init__(
+        self,
+        collector: Collector,
+        vocabulary: Vocabulary,
+        others: Mapping[str, Algorithm],
+        document: AlgorithmDocument,
+    ) -> None:
+        self.collector = collector
+        self.vocabulary = vocabulary
+        self.others = others
+        self.document = document
+        self.lists: dict[str, ListType] = {}
+
+    def read(self) -> Algorithm | None:
+        collector, document = self.collector, self.document
+        for name, body in document.struct.items():
+            struct = definitions.struct(collector, ("struct", name), name, body)
+            if struct is not None:
+                collector.structs[name] = struct
+        policy = collector.structs.get(document.policy.struct)
+        if policy is None:
+            hint = did_you_mean(document.policy.struct, tuple(collector.structs))
+            collector.report(("policy", "struct"), f'unknown struct "{document.policy.struct}"{hint}')
+        key = self.key()
+        if policy is None or collector.problems:
+            return None
+        domains = key_domains(key)
+        scope = self.vocabulary.scope.bind({f.name: f.type for f in key})
+        scope = definitions.define(collector, scope, collector.source.data, self.lists)
+        lets, scope, domains = definitions.lets(collector, ("let",), document.let, scope, domains)
+        key = tuple(self.with_default(f, scope, domains) for f in key)
+        self.refuse_circular_defaults(key)
+        uses = tuple(u for n, d in document.use.items() if (u := self.use(n, d, scope, domains)) is not None)
+        for use in uses:
+            used = self.others[use.algorithm].policy
+            scope = scope.bind({use.name: RecordType(used)})
+            domains = domains.with_paths(field_paths(use.name, used.fields))
+        rules_scope = scope.bind(ambient_names())
+        rules_domains = domains.with_paths(fact_paths())
+        needs = Needs(collector, policy, self.vocabulary.features, rules_scope, rules_domains)
+        empty = document.empty_block
+        return Algorithm(
+            name=document.name,
+            title=document.title,
+            key=key,
+            lets=lets,
+            uses=uses,
+            policy=policy,
+            constraints=needs.constraints(document.constraint),
+            alternatives=needs.alternatives(document.alternative),
+            neutrals=needs.neutrals(document.neutral),
+            empty_block=None if empty is None else EmptyBlock(empty.items_per_thread, empty.reason),
+            common=self.common(key),
+            types=self.types(key),
+            cub=self.cub(),
+            scope=rules_scope,
+            domains=rules_domains,
+            lists=dict(self.lists),
+            location=collector.location(()),
+        )
+
+    def cub(self) -> CubBinding | None:
+        cub = self.document.cub
+        return None if cub is None else CubBinding(cub.header, cub.namespace, cub.policy)
+
+    def key(self) -> tuple[KeyField, ...]:
+        fields = [f for n, d in self.document.key.items() if (f := self.key_field(("key", n), n, d, False)) is not None]
+        fields += [
+            f for n, d in self.document.context.items() if (f := self.key_field(("context", n), n, d, True)) is not None
+        ]
+        for path, name in (("key", NUM_ITEMS), ("context", NUM_ITEMS)):
+            if name in getattr(self.document, path):
+                self.collector.report((path, name), "every key has num_items already; leave it out")
+        items = KeyField(
+            name=NUM_ITEMS,
+            type=INT64,
+            interval=Interval(UNKNOWN_ITEMS, MOST_ITEMS),
+            values=None,
+            element=(),
+            default=parse(str(UNKNOWN_ITEMS), Scope()),
+            doc="problem size; -1 where it is not known",
+            context=True,
+            location=self.collector.location(()),
+        )
+        return (*fields, items)
+
+    def key_field(self, path: KeyPath, name: str, document: KeyDocument, context: bool) -> KeyField | None:
+        kind = self.collector.type_named((*path, "type"), document.type)
+        if kind is None:
+            return None
+        element: tuple[KeyField, ...] = ()
+        if isinstance(kind, RecordType):
+            element = self.element(path, kind.struct, document)
+            if document.max_length is not None:
+                kind = ListType(kind, document.max_length)
+                self.lists[name] = kind
+        elif document.element or document.max_length is not None:
+            self.collector.report(path, f"only records have elements, and {document.type} is none")
+        return KeyField(
+            name=name,
+            type=kind,
+            interval=self.domain(path, kind, document.range, document.values),
+            values=None if document.values is None else tuple(document.values),
+            element=element,
+            default=None,
+            doc=document.doc,
+            context=context,
+            location=self.collector.location(path),
+        )
+
+    def element(self, path: KeyPath, struct: Struct, document: KeyDocument) -> tuple[KeyField, ...]:
+        for name in document.element:
+            if name not in struct.by_name:
+                hint = did_you_mean(name, tuple(struct.by_name))
+                self.collector.report((*path, "element", name), f"{struct.name} has no such field{hint}")
+        fields: list[KeyField] = []
+        for field in struct.fields:
+            at = (*path, "element", field.name)
+            given = document.element.get(field.name, ElementDocument())
+            default = None
+            if given.default is not None:
+                default = self.collector.expression((*at, "default"), given.default, Scope(), field.type)
+            fields.append(
+                KeyField(
+                    name=field.name,
+                    type=field.type,
+                    interval=self.domain(at, field.type, given.range, given.values),
+                    values=None if given.values is None else tuple(given.values),
+                    element=(),
+                    default=default,
+                    doc=field.doc,
+                    context=False,
+                    location=self.collector.location(at),
+                )
+            )
+        return tuple(fields)
+
+    def domain(
+        self, path: KeyPath, kind: Type, bounds: list[int] | None, values: list[int] | None
+    ) -> Interval | None:
+        if not isinstance(kind, IntType):
+            if bounds is not None or values is not None:
+                self.collector.report(path, f"only integers have a range or values, and this is {kind}")
+            return None
+        if (bounds is None) == (values is None):
+            self.collector.report(path, "an integer declares its domain: range = [least, most] or values = [..]")
+            return None
+        if bounds is not None:
+            return definitions.interval(self.collector, (*path, "range"), bounds)
+        assert values is not None
+        if not values:
+            self.collector.report((*path, "values"), "expected at least one value")
+            return None
+        return Interval(min(values), max(values))
+
+    def with_default(self, field: KeyField, scope: Scope, domains: Domains) -> KeyField:
+        document = {**self.document.key, **self.document.context}.get(field.name)
+        if document is None or document.default is None:
+            return field
+        path: KeyPath = ("context" if field.context else "key", field.name, "default")
+        return evolve(field, default=self.collector.expression(path, document.default, scope, field.type, domains))
+
+    def refuse_circular_defaults(self, key: tuple[KeyField, ...]) -> None:
+        lets = {let: value for let, value in self.document.let.items() if isinstance(value, str)}
+        needs: dict[str, set[str]] = {}
+        for name, text in lets.items():
+            try:
+                needs[name] = free_names(parse(text, self.vocabulary.scope.bind({f.name: f.type for f in key})))
+            except ExpressionError:
+                needs[name] = set()
+        for field in key:
+            needs[field.name] = free_names(field.default) if field.default is not None else set()
+        for field in key:
+            seen: set[str] = set()
+            open_names = set(needs[field.name])
+            while open_names:
+                name = open_names.pop()
+                if name not in seen:
+                    seen.add(name)
+                    open_names |= needs.get(name, set())
+            if field.name in seen:
+                self.collector.report(("key", field.name, "default"), "the default refers to itself through other fields")
+
+    def use(self, name: str, document: UseDocument, scope: Scope, domains: Domains) -> Use | None:
+        path: KeyPath = ("use", name)
+        used = self.others.get(document.algorithm)
+        if used is None:
+            hint = did_you_mean(document.algorithm, tuple(self.others))
+            self.collector.report((*path, "algorithm"), f'unknown algorithm "{document.algorithm}"{hint}')
+            return None
+        fields = {f.name: f for f in used.key}
+        found = []
+        for given, value in document.key.items():
+            if given not in fields:
+                self.collector.report((*path, "key", given), f"no key field of {used.name}{did_you_mean(given, tuple(fields))}")
+                continue
+            field = fields[given]
+            expr = self.collector.expression((*path, "key", given), value, scope, field.type, domains, field.interval)
+            if expr is not None:
+                found.append((given, expr))
+        missing = [f.name for f in used.key if f.default is None and f.name not in document.key]
+        if missing:
+            self.collector.report((*path, "key"), f"{used.name} needs {', '.join(missing)} too")
+        return Use(name, document.algorithm, tuple(found), self.collector.location(path))
+
+    def common(self, key: tuple[KeyField, ...]) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+        fields = {f.name: f for f in key}
+        found: list[tuple[str, tuple[Any, ...]]] = []
+        for name, value in self.document.common.items():
+            path: KeyPath = ("common", name)
+            if name not in fields:
+                self.collector.report(path, f"no key field{did_you_mean(name, tuple(fields))}")
+                continue
+            if isinstance(value, list):
+                checked = [definitions.constant(self.collector, path, v, fields[name].type) for v in value]
+                found.append((name, tuple(v for v in checked if v is not None)))
+            elif isinstance(fields[name].type, ListType | RecordType) and isinstance(value, dict):
+                found.append((name, (value,)))
+            else:
+                self.collector.report(path, "expected a list of values")
+        return tuple(found)
+
+    def types(self, key: tuple[KeyField, ...]) -> tuple[TypeParameter, ...]:
+        names = [f.name for f in key]
+        for parameter, document in self.document.types.items():
+            path: KeyPath = ("types", parameter)
+            if document.kind not in _TYPE_PARAMETER_KINDS:
+                hint = did_you_mean(document.kind, _TYPE_PARAMETER_KINDS)
+                self.collector.report((*path, "kind"), f'unknown kind "{document.kind}"{hint}')
+            for field, given in document.gives.items():
+                if field not in names:
+                    self.collector.report((*path, "gives", field), f"no key field{did_you_mean(field, names)}")
+                if given not in _PROPERTIES:
+                    hint = did_you_mean(given, _PROPERTIES)
+                    self.collector.report((*path, "gives", field), f'unknown property "{given}"{hint}')
+        return tuple(
+            TypeParameter(name, d.python, d.kind, tuple(d.gives.items()), d.default)
+            for name, d in self.document.types.items()
+        )
+
+
+def key_domains(key: tuple[KeyField, ...]) -> Domains:
+    """The intervals of all integers of a key, by dotted path."""
+    paths: dict[str, Interval] = {}
+    for field in key:
+        if field.interval is not None:
+            paths[field.name] = field.interval
+        prefix = field.name
+        if isinstance(field.type, ListType):
+            paths[f"len {field.name}"] = Interval(0, field.type.max_length)
+            prefix += ".*"
+        for part in field.element:
+            if part.interval is not None:
+                paths[f"{prefix}.{part.name}"] = part.interval
+    return Domains(paths)
+
+

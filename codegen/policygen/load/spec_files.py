@@ -1,0 +1,213 @@
+"""Reading all spec files of a project: the packaged ones, and the project's own in front of or beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+from policygen.lang.tree import Scope
+from policygen.load import definitions
+from policygen.load.algorithm import load_algorithm
+from policygen.load.collector import Collector
+from policygen.load.ladders import load_rules
+from policygen.load.targets import load_target
+from policygen.load.toml_source import TomlSource
+from policygen.load.toml_source import read_toml
+from policygen.model.problems import Problem
+from policygen.model.problems import SpecError
+from policygen.model.problems import did_you_mean
+from policygen.model.types import Enumeration
+from policygen.model.types import Struct
+from policygen.spec import Algorithm
+from policygen.spec import RuleSet
+from policygen.spec import Spec
+from policygen.spec import Target
+from policygen.spec import Vocabulary
+
+_VOCABULARY_KEYS = ("enumeration", "struct", "table", "function", "feature")
+_REFERENCE_KEYS = ("algorithm", "source", "let", "table", "function", "ladder")
+
+
+@frozen
+class SpecFile:
+    """A spec file: its path, and the path that people see in messages and that decides what it is about."""
+
+    path: Path
+    name: str
+
+
+def spec_files(folders: Sequence[tuple[Path, str]]) -> tuple[SpecFile, ...]:
+    """All spec files of some folders; where two folders have the same file, the earlier one counts.
+
+    Args:
+        folders: each with the prefix under which its files are shown.
+    """
+    found: dict[str, SpecFile] = {}
+    for folder, prefix in folders:
+        for path in sorted(folder.rglob("*.toml")):
+            inside = path.relative_to(folder).as_posix()
+            if inside.split("/")[0] in ("targets", "algorithms", "references", "vocabulary.toml"):
+                found.setdefault(inside, SpecFile(path, f"{prefix}{inside}"))
+    return tuple(found[inside] for inside in sorted(found))
+
+
+def load_spec(files: Sequence[SpecFile]) -> Spec:
+    """Reads spec files.
+
+    Raises:
+        SpecError: with every problem of every file.
+    """
+    return _SpecReader(files).read()
+
+
+class _SpecReader:
+    def __init__(self, files: Sequence[SpecFile]) -> None:
+        self._problems: list[Problem] = []
+        self._sources: dict[str, list[TomlSource]] = {"vocabulary": [], "algorithms": [], "references": [], "targets": []}
+        self._reference_of: dict[str, str] = {}
+        for file in files:
+            self._open(file)
+
+    def _open(self, file: SpecFile) -> None:
+        try:
+            source = read_toml(file.path, file.name)
+        except SpecError as error:
+            self._problems += error.problems
+            return
+        folders = file.path.as_posix().split("/")
+        if folders[-1] == "vocabulary.toml":
+            self._sources["vocabulary"].append(source)
+        elif folders[-2] in ("algorithms", "targets"):
+            self._sources[folders[-2]].append(source)
+        elif len(folders) >= 3 and folders[-3] == "references":
+            self._sources["references"].append(source)
+            self._reference_of[source.file] = folders[-2]
+
+    def read(self) -> Spec:
+        vocabulary = self._vocabulary()
+        algorithms = self._algorithms(vocabulary)
+        references = self._references(vocabulary, algorithms)
+        targets = self._targets(vocabulary, algorithms, references)
+        if self._problems:
+            raise SpecError(self._problems)
+        return Spec(vocabulary, algorithms, references, targets)
+
+    def _vocabulary(self) -> Vocabulary:
+        enumerations: dict[str, Enumeration] = {}
+        structs: dict[str, Struct] = {}
+        features: dict[str, str] = {}
+        scope = Scope()
+        for source in self._sources["vocabulary"]:
+            collector = Collector(source, enumerations, structs)
+            _refuse_unknown(collector, source.data, _VOCABULARY_KEYS)
+            for name, table in source.data.get("enumeration", {}).items():
+                enumeration = definitions.enumeration(collector, ("enumeration", name), name, table)
+                if enumeration is not None:
+                    enumerations[name] = enumeration
+            for name, table in source.data.get("struct", {}).items():
+                struct = definitions.struct(collector, ("struct", name), name, table)
+                if struct is not None:
+                    structs[name] = struct
+            for name, table in source.data.get("feature", {}).items():
+                features[name] = str(table.get("doc", "")) if isinstance(table, dict) else ""
+            scope = definitions.define(collector, scope, source.data, {})
+            self._problems += collector.problems
+        return Vocabulary(enumerations, structs, features, scope)
+
+    def _collector(self, source: TomlSource, vocabulary: Vocabulary) -> Collector:
+        return Collector(source, vocabulary.enumerations, dict(vocabulary.structs))
+
+    def _algorithms(self, vocabulary: Vocabulary) -> Mapping[str, Algorithm]:
+        found: dict[str, Algorithm] = {}
+        for source in _in_order(self._sources["algorithms"], _used_algorithms, self._problems):
+            collector = self._collector(source, vocabulary)
+            algorithm = load_algorithm(collector, vocabulary, found)
+            if algorithm is not None:
+                if algorithm.name in found:
+                    collector.report(("name",), f'"{algorithm.name}" is defined by {found[algorithm.name].location.file} too')
+                found[algorithm.name] = algorithm
+            self._problems += collector.problems
+        return dict(sorted(found.items()))
+
+    def _references(
+        self, vocabulary: Vocabulary, algorithms: Mapping[str, Algorithm]
+    ) -> Mapping[str, Mapping[str, RuleSet]]:
+        found: dict[str, dict[str, RuleSet]] = {}
+        for source in self._sources["references"]:
+            collector = self._collector(source, vocabulary)
+            _refuse_unknown(collector, source.data, _REFERENCE_KEYS)
+            origin = self._reference_of[source.file]
+            rules = found.setdefault(origin, {})
+            name = source.data.get("algorithm")
+            if name not in algorithms:
+                # an algorithm with problems of its own is named there
+                if not any(s.data.get("name") == name for s in self._sources["algorithms"]):
+                    hint = did_you_mean(str(name), tuple(algorithms))
+                    collector.report(("algorithm",), f'unknown algorithm "{name}"{hint}')
+            else:
+                rules[str(name)] = load_rules(
+                    collector, algorithms[str(name)], source.data, (), origin, vocabulary.features
+                )
+            self._problems += collector.problems
+        return found
+
+    def _targets(
+        self,
+        vocabulary: Vocabulary,
+        algorithms: Mapping[str, Algorithm],
+        references: Mapping[str, Mapping[str, RuleSet]],
+    ) -> Mapping[str, Target]:
+        found: dict[str, Target] = {}
+        for source in _in_order(self._sources["targets"], _extended_target, self._problems):
+            collector = self._collector(source, vocabulary)
+            target = load_target(collector, vocabulary, algorithms, references, found)
+            if target is not None:
+                if target.name in found:
+                    collector.report(("name",), f'"{target.name}" is defined by {found[target.name].location.file} too')
+                found[target.name] = target
+            self._problems += collector.problems
+        return dict(sorted(found.items()))
+
+
+def _refuse_unknown(collector: Collector, table: Mapping[str, Any], known: Sequence[str]) -> None:
+    for key in table:
+        if key not in known:
+            collector.report((key,), f"unknown key{did_you_mean(key, known)}")
+
+
+def _used_algorithms(source: TomlSource) -> list[str]:
+    uses = source.data.get("use", {})
+    if not isinstance(uses, dict):
+        return []
+    return [str(u.get("algorithm")) for u in uses.values() if isinstance(u, dict)]
+
+
+def _extended_target(source: TomlSource) -> list[str]:
+    return [str(source.data["extends"])] if "extends" in source.data else []
+
+
+def _in_order(sources: Sequence[TomlSource], needs: Any, problems: list[Problem]) -> list[TomlSource]:
+    """The sources with what each builds on before it; a circle is a problem and is left out."""
+    by_name = {str(s.data.get("name")): s for s in sources}
+    ordered: list[TomlSource] = []
+
+    def visit(source: TomlSource, above: tuple[TomlSource, ...]) -> None:
+        if source in ordered:
+            return
+        if any(s is source for s in above):
+            names = " -> ".join(str(s.data.get("name")) for s in (*above, source))
+            problems.append(source.problem(("name",), f"these build on each other: {names}"))
+            return
+        for name in needs(source):
+            if name in by_name:
+                visit(by_name[name], (*above, source))
+        if not any(s is source for s in ordered):
+            ordered.append(source)
+
+    for source in sources:
+        visit(source, ())
+    return ordered

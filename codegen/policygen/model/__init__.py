@@ -1,0 +1,1 @@
+"""The types between the stages: frozen, and free of any target language."""

@@ -1,0 +1,1 @@
+"""CCCL's own selectors, compiled and evaluated on the host."""

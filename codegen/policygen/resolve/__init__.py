@@ -1,0 +1,1 @@
+"""From a spec and a key to a policy, with its trace."""
