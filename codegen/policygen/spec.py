@@ -15,7 +15,9 @@ from attrs import frozen
 
 from policygen.lang.intervals import Domains
 from policygen.lang.tree import Expr
+from policygen.lang.tree import Function
 from policygen.lang.tree import Scope
+from policygen.lang.tree import Table
 from policygen.model.facts import Fact
 from policygen.model.problems import Location
 from policygen.model.ranges import Interval
@@ -221,13 +223,14 @@ class TypeParameter:
     """A template parameter of `select_for`, and the key fields that follow from it.
 
     `kind` is element, elements (a list), operator, or value. `gives` maps key fields to the property they take.
+    `default` is empty, an enumerator, another parameter, or `accumulator(InputT, OpT)`.
     """
 
     name: str
     python: str
     kind: str
     gives: tuple[tuple[str, str], ...]
-    optional: bool
+    default: str
 
 
 @frozen
@@ -250,6 +253,16 @@ class Use:
 
 
 @frozen
+class Declarations:
+    """What one algorithm declares beyond the vocabulary and another may include."""
+
+    enumerations: Mapping[str, Enumeration]
+    structs: Mapping[str, Struct]
+    functions: Mapping[str, Function]
+    tables: Mapping[str, Table]
+
+
+@frozen
 class Algorithm:
     """One algorithm: what selects a policy, what a policy is, and what its kernel needs."""
 
@@ -269,6 +282,7 @@ class Algorithm:
     scope: Scope = field(repr=False)
     domains: Domains = field(repr=False)
     lists: Mapping[str, ListType] = field(repr=False)
+    declares: Declarations = field(repr=False)
     location: Location = field(repr=False)
 
     def key_field(self, name: str) -> KeyField | None:

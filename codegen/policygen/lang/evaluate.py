@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from collections.abc import Iterable
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache
 from typing import Any
 from typing import TypeAlias
 
@@ -32,13 +33,15 @@ Evaluator: TypeAlias = Callable[[Environment], Any]
 
 
 def truncated_quotient(a: int, b: int) -> int:
-    """a / b as C++ divides: toward zero."""
+    """The quotient as C++ divides: toward zero."""
+    if a >= 0 and b > 0:
+        return a // b
     quotient = abs(a) // abs(b)
     return quotient if (a < 0) == (b < 0) else -quotient
 
 
 def truncated_remainder(a: int, b: int) -> int:
-    """a % b as in C++: with the sign of a."""
+    """The remainder as in C++: with the sign of a."""
     return a - b * truncated_quotient(a, b)
 
 
@@ -62,7 +65,9 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 class LazyNames(dict[str, Any]):
     """Names whose `let` definitions are evaluated when first asked for, and then kept."""
 
-    def __init__(self, values: Mapping[str, Any], lets: Mapping[str, Evaluator]) -> None:
+    def __init__(
+        self, values: Mapping[str, Any] | Iterable[tuple[str, Any]], lets: Mapping[str, Evaluator]
+    ) -> None:
         super().__init__(values)
         self._lets = lets
 
@@ -88,18 +93,17 @@ def evaluate(expr: Expr, names: Environment) -> Any:
     return compiled(expr)(names)
 
 
-@lru_cache(maxsize=None)
+@cache
 def compiled(expr: Expr) -> Evaluator:
     """The closure that evaluates an expression."""
     match expr:
         case Const():
             value = expr.value
-            return lambda names: value
+            return lambda _: value
         case Name():
             return operator.itemgetter(expr.id)
         case Field():
-            base, name = compiled(expr.base), expr.name
-            return lambda names: base(names)[name]
+            return _field(expr)
         case Not():
             operand = compiled(expr.operand)
             return lambda names: not operand(names)
@@ -111,17 +115,14 @@ def compiled(expr: Expr) -> Evaluator:
         case Compare():
             return _binary(_COMPARISONS[expr.op], expr.left, expr.right)
         case Member():
-            operand, values = compiled(expr.operand), frozenset(expr.values)
-            return lambda names: operand(names) in values
+            return _member(expr)
         case Logic():
             return _logic(expr)
         case Choose():
             condition, then, otherwise = compiled(expr.condition), compiled(expr.then), compiled(expr.otherwise)
             return lambda names: then(names) if condition(names) else otherwise(names)
         case Call():
-            function = len if expr.function == "len" else BUILTINS[expr.function].evaluate
-            args = [compiled(a) for a in expr.args]
-            return lambda names: function(*[a(names) for a in args])
+            return _call(expr)
         case Apply():
             return _apply(expr)
         case Lookup():
@@ -132,24 +133,67 @@ def compiled(expr: Expr) -> Evaluator:
             return _fold(expr)
 
 
+# Names, and operations on a name and a constant, are most of what rules are made of: they are evaluated without a call
+# for each leaf.
+
+
+def _field(expr: Field) -> Evaluator:
+    name = expr.name
+    if isinstance(expr.base, Name):
+        record = expr.base.id
+        return lambda names: names[record][name]
+    base = compiled(expr.base)
+    return lambda names: base(names)[name]
+
+
+def _member(expr: Member) -> Evaluator:
+    values = frozenset(expr.values)
+    if isinstance(expr.operand, Name):
+        name = expr.operand.id
+        if len(expr.values) == 1:
+            (only,) = expr.values
+            return lambda names: names[name] == only
+        return lambda names: names[name] in values
+    operand = compiled(expr.operand)
+    return lambda names: operand(names) in values
+
+
 def _binary(operation: Callable[[Any, Any], Any], left: Expr, right: Expr) -> Evaluator:
     first, second = compiled(left), compiled(right)
     if isinstance(right, Const):
         value = right.value
+        if isinstance(left, Name):
+            name = left.id
+            return lambda names: operation(names[name], value)
         return lambda names: operation(first(names), value)
     return lambda names: operation(first(names), second(names))
 
 
+def _call(expr: Call) -> Evaluator:
+    function: Callable[..., Any] = len if expr.function == "len" else BUILTINS[expr.function].evaluate
+    args = [compiled(a) for a in expr.args]
+    if len(args) == 2:
+        first, second = args
+        return lambda names: function(first(names), second(names))
+    return lambda names: function(*[a(names) for a in args])
+
+
 def _logic(expr: Logic) -> Evaluator:
-    operands = [compiled(e) for e in expr.operands]
-    if len(operands) == 2:
-        first, second = operands
-        if expr.op == "and":
-            return lambda names: first(names) and second(names)
+    operands = tuple(compiled(e) for e in expr.operands)
+    decisive = expr.op == "or"
+
+    def run(names: Environment) -> bool:
+        for operand in operands:
+            if bool(operand(names)) is decisive:
+                return decisive
+        return not decisive
+
+    if len(operands) > 2:
+        return run
+    first, second = operands
+    if decisive:
         return lambda names: first(names) or second(names)
-    if expr.op == "and":
-        return lambda names: all(e(names) for e in operands)
-    return lambda names: any(e(names) for e in operands)
+    return lambda names: first(names) and second(names)
 
 
 def _apply(expr: Apply) -> Evaluator:
@@ -158,7 +202,7 @@ def _apply(expr: Apply) -> Evaluator:
     args = [compiled(a) for a in expr.args]
     lets = {name: compiled(e) for name, e in function.lets}
     result = compiled(function.result)
-    return lambda names: result(LazyNames(dict(zip(parameters, [a(names) for a in args], strict=True)), lets))
+    return lambda names: result(LazyNames(zip(parameters, [a(names) for a in args], strict=True), lets))
 
 
 def _lookup(expr: Lookup) -> Evaluator:
@@ -171,10 +215,12 @@ def _lookup(expr: Lookup) -> Evaluator:
 
 
 def _quantifier(expr: Quantifier) -> Evaluator:
+    if expr.kind in ("all", "any"):
+        return _all_or_any(expr)
     over, body, variable = compiled(expr.over), compiled(expr.body), expr.variable
     condition = None if expr.condition is None else compiled(expr.condition)
     start = None if expr.start is None else compiled(expr.start)
-    combine: Callable[[Any], Any] = {"all": all, "any": any, "sum": sum, "min": min, "max": max}[expr.kind]
+    combine: Callable[[list[Any]], Any] = sum if expr.kind == "sum" else min if expr.kind == "min" else max
 
     def run(names: Environment) -> Any:
         bound = _Bound(names)
@@ -184,6 +230,22 @@ def _quantifier(expr: Quantifier) -> Evaluator:
             if condition is None or condition(bound):
                 values.append(body(bound))
         return combine(values)
+
+    return run
+
+
+def _all_or_any(expr: Quantifier) -> Evaluator:
+    over, body, variable = compiled(expr.over), compiled(expr.body), expr.variable
+    condition = None if expr.condition is None else compiled(expr.condition)
+    decisive = expr.kind == "any"
+
+    def run(names: Environment) -> bool:
+        bound = _Bound(names)
+        for element in over(names):
+            bound[variable] = element
+            if (condition is None or condition(bound)) and bool(body(bound)) is decisive:
+                return decisive
+        return not decisive
 
     return run
 

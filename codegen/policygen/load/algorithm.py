@@ -10,8 +10,11 @@ from attrs import evolve
 from attrs import frozen
 
 from policygen.lang.intervals import Domains
-from policygen.lang.parse import ExpressionError
 from policygen.lang.parse import parse
+from policygen.lang.tree import Choose
+from policygen.lang.tree import Const
+from policygen.lang.tree import Expr
+from policygen.lang.tree import Name
 from policygen.lang.tree import Scope
 from policygen.lang.tree import free_names
 from policygen.load import definitions
@@ -36,8 +39,10 @@ from policygen.model.types import StructField
 from policygen.model.types import Type
 from policygen.spec import Algorithm
 from policygen.spec import CubBinding
+from policygen.spec import Declarations
 from policygen.spec import EmptyBlock
 from policygen.spec import KeyField
+from policygen.spec import Let
 from policygen.spec import TypeParameter
 from policygen.spec import Use
 from policygen.spec import Vocabulary
@@ -82,7 +87,7 @@ class TypeParameterDocument:
     python: str
     kind: str
     gives: dict[str, str]
-    default: bool = False
+    default: str = ""
 
 
 @frozen
@@ -127,6 +132,8 @@ class AlgorithmDocument:
     key: dict[str, KeyDocument]
     cub: CubDocument | None = None
     context: dict[str, KeyDocument] = Factory(dict)
+    include: list[str] = Factory(list)
+    enumeration: dict[str, Any] = Factory(dict)
     struct: dict[str, Any] = Factory(dict)
     let: dict[str, Any] = Factory(dict)
     function: dict[str, Any] = Factory(dict)
@@ -189,10 +196,8 @@ class _AlgorithmReader:
 
     def read(self) -> Algorithm | None:
         collector, document = self.collector, self.document
-        for name, body in document.struct.items():
-            struct = definitions.struct(collector, ("struct", name), name, body)
-            if struct is not None:
-                collector.structs[name] = struct
+        outer = self.included(self.vocabulary.scope)
+        definitions.declare(collector, collector.source.data)
         policy = collector.structs.get(document.policy.struct)
         if policy is None:
             hint = did_you_mean(document.policy.struct, tuple(collector.structs))
@@ -201,11 +206,12 @@ class _AlgorithmReader:
         if policy is None or collector.problems:
             return None
         domains = key_domains(key)
-        scope = self.vocabulary.scope.bind({f.name: f.type for f in key})
+        scope = outer.bind({f.name: f.type for f in key})
         scope = definitions.define(collector, scope, collector.source.data, self.lists)
         lets, scope, domains = definitions.lets(collector, ("let",), document.let, scope, domains)
         key = tuple(self.with_default(f, scope, domains) for f in key)
-        self.refuse_circular_defaults(key)
+        self.refuse_circular_defaults(key, lets)
+        declares = self.declares(scope)
         uses = tuple(u for n, d in document.use.items() if (u := self.use(n, d, scope, domains)) is not None)
         for use in uses:
             used = self.others[use.algorithm].policy
@@ -232,7 +238,34 @@ class _AlgorithmReader:
             scope=rules_scope,
             domains=rules_domains,
             lists=dict(self.lists),
+            declares=declares,
             location=collector.location(()),
+        )
+
+    def included(self, scope: Scope) -> Scope:
+        """Takes over what the algorithms that this one includes or uses declare: their types, functions and tables."""
+        named: dict[str, KeyPath] = {d.algorithm: ("use", n, "algorithm") for n, d in self.document.use.items()}
+        named |= {name: ("include", position) for position, name in enumerate(self.document.include)}
+        for name, path in named.items():
+            other = self.others.get(name)
+            if other is None:
+                hint = did_you_mean(name, tuple(self.others))
+                self.collector.report(path, f'unknown algorithm "{name}"{hint}')
+                continue
+            self.collector.enumerations |= other.declares.enumerations
+            self.collector.structs |= other.declares.structs
+            scope = Scope(
+                scope.names, {**scope.functions, **other.declares.functions}, {**scope.tables, **other.declares.tables}
+            )
+        return scope
+
+    def declares(self, scope: Scope) -> Declarations:
+        common = self.vocabulary
+        return Declarations(
+            enumerations={n: e for n, e in self.collector.enumerations.items() if n not in common.enumerations},
+            structs={n: s for n, s in self.collector.structs.items() if n not in common.structs},
+            functions={n: f for n, f in scope.functions.items() if n not in common.scope.functions},
+            tables={n: t for n, t in scope.tables.items() if n not in common.scope.tables},
         )
 
     def cub(self) -> CubBinding | None:
@@ -295,7 +328,8 @@ class _AlgorithmReader:
             given = document.element.get(field.name, ElementDocument())
             default = None
             if given.default is not None:
-                default = self.collector.expression((*at, "default"), given.default, Scope(), field.type)
+                names = {f.name: f.type for f in struct.fields}
+                default = self.collector.expression((*at, "default"), given.default, Scope(names), field.type)
             fields.append(
                 KeyField(
                     name=field.name,
@@ -336,14 +370,8 @@ class _AlgorithmReader:
         path: KeyPath = ("context" if field.context else "key", field.name, "default")
         return evolve(field, default=self.collector.expression(path, document.default, scope, field.type, domains))
 
-    def refuse_circular_defaults(self, key: tuple[KeyField, ...]) -> None:
-        lets = {let: value for let, value in self.document.let.items() if isinstance(value, str)}
-        needs: dict[str, set[str]] = {}
-        for name, text in lets.items():
-            try:
-                needs[name] = free_names(parse(text, self.vocabulary.scope.bind({f.name: f.type for f in key})))
-            except ExpressionError:
-                needs[name] = set()
+    def refuse_circular_defaults(self, key: tuple[KeyField, ...], lets: tuple[Let, ...]) -> None:
+        needs = {let.name: free_names(let.expr) for let in lets}
         for field in key:
             needs[field.name] = free_names(field.default) if field.default is not None else set()
         for field in key:
@@ -359,11 +387,9 @@ class _AlgorithmReader:
 
     def use(self, name: str, document: UseDocument, scope: Scope, domains: Domains) -> Use | None:
         path: KeyPath = ("use", name)
-        used = self.others.get(document.algorithm)
-        if used is None:
-            hint = did_you_mean(document.algorithm, tuple(self.others))
-            self.collector.report((*path, "algorithm"), f'unknown algorithm "{document.algorithm}"{hint}')
-            return None
+        used = self.others[document.algorithm]
+        if name in scope.names:
+            self.collector.report(path, f"`{name}` is defined already; choose another name")
         fields = {f.name: f for f in used.key}
         found = []
         for given, value in document.key.items():
@@ -372,12 +398,28 @@ class _AlgorithmReader:
                 continue
             field = fields[given]
             expr = self.collector.expression((*path, "key", given), value, scope, field.type, domains, field.interval)
-            if expr is not None:
-                found.append((given, expr))
+            if expr is None:
+                continue
+            if field.values is not None and not self.values_of(expr) <= {*field.values}:
+                listed = ", ".join(map(str, field.values))
+                self.collector.report((*path, "key", given), f"{used.name} allows {listed}: give one, or a key field of these values")
+            found.append((given, expr))
         missing = [f.name for f in used.key if f.default is None and f.name not in document.key]
         if missing:
             self.collector.report((*path, "key"), f"{used.name} needs {', '.join(missing)} too")
         return Use(name, document.algorithm, tuple(found), self.collector.location(path))
+
+    def values_of(self, expr: Expr) -> set[object]:
+        """All that an expression can be; the expression itself where that is not a few known values."""
+        match expr:
+            case Const():
+                return {expr.value}
+            case Choose():
+                return self.values_of(expr.then) | self.values_of(expr.otherwise)
+            case Name() if expr.id in self.document.key and (values := self.document.key[expr.id].values) is not None:
+                return {*values}
+            case _:
+                return {expr}
 
     def common(self, key: tuple[KeyField, ...]) -> tuple[tuple[str, tuple[Any, ...]], ...]:
         fields = {f.name: f for f in key}
@@ -387,13 +429,13 @@ class _AlgorithmReader:
             if name not in fields:
                 self.collector.report(path, f"no key field{did_you_mean(name, tuple(fields))}")
                 continue
-            if isinstance(value, list):
+            if not isinstance(value, list):
+                self.collector.report(path, "expected a list of values")
+            elif isinstance(fields[name].type, ListType | RecordType):
+                found.append((name, tuple(value)))
+            else:
                 checked = [definitions.constant(self.collector, path, v, fields[name].type) for v in value]
                 found.append((name, tuple(v for v in checked if v is not None)))
-            elif isinstance(fields[name].type, ListType | RecordType) and isinstance(value, dict):
-                found.append((name, (value,)))
-            else:
-                self.collector.report(path, "expected a list of values")
         return tuple(found)
 
     def types(self, key: tuple[KeyField, ...]) -> tuple[TypeParameter, ...]:

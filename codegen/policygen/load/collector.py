@@ -47,7 +47,7 @@ class Collector:
     """Reads one file and collects everything that is wrong with it."""
 
     source: TomlSource
-    enumerations: Mapping[str, Enumeration]
+    enumerations: dict[str, Enumeration]
     structs: dict[str, Struct]
     problems: list[Problem] = Factory(list)
 

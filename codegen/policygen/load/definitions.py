@@ -112,6 +112,25 @@ def enumeration(collector: Collector, path: KeyPath, name: str, table: object) -
     )
 
 
+def declare(collector: Collector, document: Mapping[str, Any]) -> None:
+    """Adds the enumerations and structs of a file to what its types may name, in the order of the file."""
+    for name, table in document.get("enumeration", {}).items():
+        enumerated = enumeration(collector, ("enumeration", name), name, table)
+        if enumerated is not None and _new_type(collector, ("enumeration", name), name):
+            collector.enumerations[name] = enumerated
+    for name, table in document.get("struct", {}).items():
+        record = struct(collector, ("struct", name), name, table)
+        if record is not None and _new_type(collector, ("struct", name), name):
+            collector.structs[name] = record
+
+
+def _new_type(collector: Collector, path: KeyPath, name: str) -> bool:
+    if name in collector.enumerations or name in collector.structs:
+        collector.report(path, f"the type {name} is declared already, in the vocabulary or in what this file includes")
+        return False
+    return True
+
+
 def struct(collector: Collector, path: KeyPath, name: str, table: object) -> Struct | None:
     """Reads a struct; the structs of its fields are defined before it."""
     if not isinstance(table, dict):

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from attrs import Factory
+from attrs import evolve
 from attrs import fields as attrs_fields
 from attrs import frozen
 
@@ -118,7 +119,12 @@ class _RulesReader:
         origin: str,
         features: Mapping[str, str],
     ) -> None:
-        self.collector = collector
+        # the rules name the types that their algorithm declares; problems still go to the file's list
+        self.collector = evolve(
+            collector,
+            enumerations={**collector.enumerations, **algorithm.declares.enumerations},
+            structs={**collector.structs, **algorithm.declares.structs},
+        )
         self.algorithm = algorithm
         self.table = table
         self.path = path

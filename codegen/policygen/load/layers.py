@@ -33,7 +33,11 @@ class Written:
 
 @define
 class Layered:
-    """One sub-policy after all layers."""
+    """One sub-policy after all layers.
+
+    `beneath` is what layers said before one of them copied a sub-policy: it holds for the fields that the copied one
+    does not have.
+    """
 
     fields: dict[str, Written] = Factory(dict)
     records: dict[str, Layered] = Factory(dict)
@@ -41,6 +45,7 @@ class Layered:
     counts: dict[str, Written] = Factory(dict)
     copy: Written | None = None
     scale: Written | None = None
+    beneath: Layered | None = None
 
     @property
     def is_set(self) -> bool:
@@ -52,12 +57,15 @@ def apply_layer(
     collector: Collector, struct: Struct, into: Layered, table: Mapping[str, Any], path: KeyPath
 ) -> None:
     """Overrides a sub-policy with what a table says."""
-    for form in _FORMS:
-        if form in table and into.form not in ("", form):
+    forms = [form for form in _FORMS if form in table]
+    for form in forms:
+        if into.form not in ("", form):
             # another way to give the counts replaces the earlier one as a whole
             into.counts, into.copy = {}, None
-            into.scale = None if form != "nominal" else into.scale
-    forms = [form for form in _FORMS if form in table]
+        if form != "nominal":
+            # an earlier layer's rule was for its nominal counts
+            into.scale = None
+        _set_aside(into, form)
     if len(forms) > 1:
         collector.report((*path, forms[1]), f"counts are either {forms[0]} or {forms[1]}, not both")
     for key, value in table.items():
@@ -74,6 +82,21 @@ def apply_layer(
             collector.report(at, f"{struct.name} has no such field{did_you_mean(key, known)}")
         else:
             _field(collector, struct, into, key, value, at)
+
+
+def _set_aside(into: Layered, form: str) -> None:
+    """Puts earlier fields beneath those that a copy brings, and back where a later layer copies nothing."""
+    if form == "copy":
+        earlier = into.beneath
+        into.beneath = Layered(into.fields, into.records)
+        if earlier is not None:
+            into.beneath.fields = {**earlier.fields, **into.fields}
+            into.beneath.records = {**earlier.records, **into.records}
+        into.fields, into.records = {}, {}
+    elif into.beneath is not None:
+        into.fields = {**into.beneath.fields, **into.fields}
+        into.records = {**into.beneath.records, **into.records}
+        into.beneath = None
 
 
 def _counts(collector: Collector, struct: Struct, into: Layered, value: Any, path: KeyPath) -> None:

@@ -43,16 +43,22 @@ class SpecFile:
 def spec_files(folders: Sequence[tuple[Path, str]]) -> tuple[SpecFile, ...]:
     """All spec files of some folders; where two folders have the same file, the earlier one counts.
 
+    Vocabularies do not hide each other: each adds to those of the later folders, which come before it.
+
     Args:
         folders: each with the prefix under which its files are shown.
     """
     found: dict[str, SpecFile] = {}
+    vocabularies: list[SpecFile] = []
     for folder, prefix in folders:
         for path in sorted(folder.rglob("*.toml")):
             inside = path.relative_to(folder).as_posix()
-            if inside.split("/")[0] in ("targets", "algorithms", "references", "vocabulary.toml"):
-                found.setdefault(inside, SpecFile(path, f"{prefix}{inside}"))
-    return tuple(found[inside] for inside in sorted(found))
+            file = SpecFile(path, f"{prefix}{inside}")
+            if inside == "vocabulary.toml":
+                vocabularies.insert(0, file)
+            elif inside.split("/")[0] in ("targets", "algorithms", "references"):
+                found.setdefault(inside, file)
+    return (*vocabularies, *(found[inside] for inside in sorted(found)))
 
 
 def load_spec(files: Sequence[SpecFile]) -> Spec:
@@ -104,14 +110,7 @@ class _SpecReader:
         for source in self._sources["vocabulary"]:
             collector = Collector(source, enumerations, structs)
             _refuse_unknown(collector, source.data, _VOCABULARY_KEYS)
-            for name, table in source.data.get("enumeration", {}).items():
-                enumeration = definitions.enumeration(collector, ("enumeration", name), name, table)
-                if enumeration is not None:
-                    enumerations[name] = enumeration
-            for name, table in source.data.get("struct", {}).items():
-                struct = definitions.struct(collector, ("struct", name), name, table)
-                if struct is not None:
-                    structs[name] = struct
+            definitions.declare(collector, source.data)
             for name, table in source.data.get("feature", {}).items():
                 features[name] = str(table.get("doc", "")) if isinstance(table, dict) else ""
             scope = definitions.define(collector, scope, source.data, {})
@@ -119,7 +118,7 @@ class _SpecReader:
         return Vocabulary(enumerations, structs, features, scope)
 
     def _collector(self, source: TomlSource, vocabulary: Vocabulary) -> Collector:
-        return Collector(source, vocabulary.enumerations, dict(vocabulary.structs))
+        return Collector(source, dict(vocabulary.enumerations), dict(vocabulary.structs))
 
     def _algorithms(self, vocabulary: Vocabulary) -> Mapping[str, Algorithm]:
         found: dict[str, Algorithm] = {}
@@ -180,10 +179,9 @@ def _refuse_unknown(collector: Collector, table: Mapping[str, Any], known: Seque
 
 
 def _used_algorithms(source: TomlSource) -> list[str]:
-    uses = source.data.get("use", {})
-    if not isinstance(uses, dict):
-        return []
-    return [str(u.get("algorithm")) for u in uses.values() if isinstance(u, dict)]
+    uses, included = source.data.get("use", {}), source.data.get("include", [])
+    used = [u.get("algorithm") for u in uses.values() if isinstance(u, dict)] if isinstance(uses, dict) else []
+    return [str(name) for name in (*used, *(included if isinstance(included, list) else ()))]
 
 
 def _extended_target(source: TomlSource) -> list[str]:

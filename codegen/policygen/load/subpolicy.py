@@ -69,12 +69,16 @@ class SubPolicies:
     def _value(
         self, field: StructField, layered: Layered, at: tuple[str, ...], source: Expr | None
     ) -> Expr | SubPolicy:
+        copied = source is not None and field.name in _fields_of(source)
+        beneath = Layered() if copied or layered.beneath is None else layered.beneath
         if isinstance(field.type, RecordType):
-            written = layered.records.get(field.name, Layered())
-            if not written.is_set and source is not None and field.name in _fields_of(source):
+            written = layered.records.get(field.name) or beneath.records.get(field.name) or Layered()
+            if not written.is_set and source is not None and copied:
                 return _copy_of(Field(source, field.name, field.type), field.type.struct)
             return self._record(field.type.struct, written, (*at, field.name))
-        written_value = layered.counts.get(field.name) or layered.fields.get(field.name)
+        written_value = (
+            layered.counts.get(field.name) or layered.fields.get(field.name) or beneath.fields.get(field.name)
+        )
         if written_value is not None:
             nominal = field.name in layered.counts and layered.form == "nominal"
             within = field.interval
@@ -84,7 +88,7 @@ class SubPolicies:
                 written_value.path, written_value.value, self._scope, field.type, self._domains, within
             )
             return found if found is not None else _default(field)
-        if source is not None and field.name in _fields_of(source):
+        if source is not None and copied:
             return Field(source, field.name, field.type)
         if field.default is None and not (field.role is not None and layered.form in ("", "literal")):
             name = ".".join((*at, field.name))

@@ -40,10 +40,12 @@ class Candidate:
 
     def visible(self, policy: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """What expressions over key and policy see."""
-        return _Overlay(self.names, self.policy if policy is None else policy)
+        return Overlay(self.names, self.policy if policy is None else policy)
 
 
-class _Overlay(dict[str, Any]):
+class Overlay(dict[str, Any]):
+    """A policy, complete or not, in front of key and lets; it starts as a copy of the root record."""
+
     def __init__(self, names: LazyNames, policy: Mapping[str, Any]) -> None:
         super().__init__(policy)
         self._names = names

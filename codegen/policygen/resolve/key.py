@@ -116,7 +116,7 @@ def _record(field: KeyField, name: str, value: Any, reasons: list[str]) -> dict[
         if part.name in value:
             record[part.name] = _checked(part, f"{name}.{part.name}", value[part.name], reasons)
         elif part.default is not None:
-            record[part.name] = compiled(part.default)({})
+            record[part.name] = None if None in record.values() else compiled(part.default)(record)
         else:
             reasons.append(f"{name}.{part.name} is missing: {_expected(part)}")
     return record

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
+from attrs import evolve
 from attrs import frozen
 
 from policygen.lang.evaluate import Evaluator
 from policygen.lang.evaluate import LazyNames
 from policygen.lang.evaluate import compiled
+from policygen.lang.tree import Expr
 from policygen.model.record import Record
 from policygen.resolve import passes
 from policygen.resolve.candidate import Candidate
 from policygen.resolve.key import KeyReader
+from policygen.resolve.selection import selection_of
 from policygen.resolve.specialise import Rules
 from policygen.resolve.trace import Step
+from policygen.resolve.trace import Used
 from policygen.spec import Ladder
 from policygen.spec import Point
 
@@ -49,9 +54,9 @@ class Resolver:
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
         self._keys = KeyReader(rules.algorithm)
+        self._selection = selection_of(rules)
         self._lets: dict[str, Evaluator] = passes.evaluators(rules)
-        for name, used, fields in rules.uses:
-            self._lets[name] = _used_policy(Resolver(used), {field: compiled(expr) for field, expr in fields})
+        self._uses = tuple(_Use(name, Resolver(used), fields) for name, used, fields in rules.uses)
         self._passes: list[passes.Pass] = []
         ran = rules.instance.target.passes
         if "adapt" in ran:
@@ -83,23 +88,40 @@ class Resolver:
 
     def candidate(self, key: Mapping[str, Any]) -> Candidate:
         """The last candidate of a whole, checked key."""
-        candidate = passes.select(self.rules, LazyNames(key, self._lets))
+        candidate = self.selected(key)
         for run in self._passes:
             candidate = run(candidate)
         return candidate
 
+    def selected(self, key: Mapping[str, Any]) -> Candidate:
+        """The candidate of a whole, checked key after select and scale: upstream's policy, for a reference's point."""
+        if not self._uses:
+            return self._selection.candidate(LazyNames(key, self._lets))
+        # a used policy is resolved when a rule first asks for it, and then the trace begins with it
+        used: list[Step] = []
+        names = LazyNames(key, {**self._lets, **{use.name: partial(use.policy, used) for use in self._uses}})
+        candidate = self._selection.candidate(names)
+        return evolve(candidate, trace=(*used, *candidate.trace))
+
     def matching_point(self, key: Mapping[str, Any]) -> Point:
         """The point that answers a whole, checked key; nothing beyond selection is judged."""
-        return passes.select(self.rules, LazyNames(key, self._lets)).point
+        return self.selected(key).point
 
     def whole_key(self, key: Mapping[str, Any]) -> dict[str, Any]:
         """The key with its defaults. Raises InvalidKey."""
         return self._keys.read(key)
 
 
-def _used_policy(resolver: Resolver, key: Mapping[str, Evaluator]) -> Evaluator:
-    def evaluate_used(names: Mapping[str, Any]) -> Any:
-        whole = resolver.whole_key({field: evaluate(names) for field, evaluate in key.items()})
-        return resolver.candidate(whole).policy
+class _Use:
+    """The policy of another algorithm, for the key that this one's key gives it."""
 
-    return evaluate_used
+    def __init__(self, name: str, resolver: Resolver, key: tuple[tuple[str, Expr], ...]) -> None:
+        self.name = name
+        self._resolver = resolver
+        self._key = tuple((field, compiled(expr)) for field, expr in key)
+
+    def policy(self, used: list[Step], names: Mapping[str, Any]) -> Mapping[str, Any]:
+        key = self._resolver.whole_key({field: evaluate(names) for field, evaluate in self._key})
+        candidate = self._resolver.candidate(key)
+        used.append(Used(self.name, self._resolver.rules.algorithm.name, candidate.point, candidate.trace))
+        return candidate.policy

@@ -54,10 +54,10 @@ class Granule:
     reason: str
 
 
-@frozen
+@frozen(eq=False)
 class Rules:
     """All that decides the policies of one algorithm on one target. The only free names left are key fields, lets,
-    the policies of used algorithms and, in constraints, facts that are not known.
+    the policies of used algorithms and, in constraints, facts that are not known. Compared by identity.
 
     Attributes:
         ladders: in the order in which they are tried; every point of them may match.
@@ -132,6 +132,8 @@ class _Specialiser:
         uses = tuple(
             (use.name, rules_for(self._spec, self._instance, use.algorithm), use.key) for use in algorithm.uses
         )
+        for _, used, _ in uses:
+            self._used.update(used.facts_used)
         return Rules(
             target=self._instance.name,
             algorithm=algorithm,

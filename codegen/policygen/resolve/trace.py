@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from typing import TypeAlias
 
+from attrs import field
 from attrs import frozen
 
 from policygen.scaling import Nominal
@@ -50,6 +51,19 @@ class Left:
             f"select: the candidate {self.ladder.origin}/{self.point.id} is not accepted once scaled, "
             f"so the ladder {self.ladder.id} is left ({self.ladder.location})"
         )
+
+
+@frozen
+class Used:
+    """select: the policy of another algorithm that this one builds on, and how that came about."""
+
+    name: str
+    algorithm: str
+    point: Point
+    steps: tuple[Step, ...] = field(repr=False)
+
+    def __str__(self) -> str:
+        return f"select: {self.name} is the policy of {self.algorithm}, of its point {self.point.id} ({self.point.location})"
 
 
 @frozen
@@ -166,7 +180,7 @@ class Neutralised:
 
 
 Step: TypeAlias = (
-    Matched | NotEntered | Left | Scaled | Kept | Changed | Shrunk | Held | Reported | Unknown | Neutralised
+    Matched | NotEntered | Left | Used | Scaled | Kept | Changed | Shrunk | Held | Reported | Unknown | Neutralised
 )
 
 

@@ -1,0 +1,212 @@
+"""All files of a target: headers, Python modules, and what binds them together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from policygen.emit.comparison import Artifact
+from policygen.emit.cpp.expressions import identifier as cpp_identifier
+from policygen.emit.cpp.header import CppHeader
+from policygen.emit.cpp.header import cpp_header
+from policygen.emit.python.module import PythonModule
+from policygen.emit.python.module import python_module
+from policygen.emit.statements import program
+from policygen.emit.wrapping import wrapped
+from policygen.fold.table import PolicyTable
+from policygen.fold.table import policy_table
+from policygen.load.package_data import data_dir
+from policygen.load.project_root import ProjectSettings
+from policygen.model.dimensions import format_value
+from policygen.model.facts import Conflict
+from policygen.resolve.instance import TargetInstance
+from policygen.resolve.resolver import Resolver
+from policygen.resolve.specialise import Rules
+from policygen.spec import Vocabulary
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from jinja2 import Template
+
+FORMAT = 1
+"""Version of the layout of generated files; it changes when the same specs give other text."""
+
+
+@frozen
+class TargetFiles:
+    """The files of one target, and the tables that they were made of."""
+
+    instance: TargetInstance
+    tables: tuple[PolicyTable, ...]
+    artifacts: tuple[Artifact, ...]
+
+
+def target_files(
+    instance: TargetInstance, resolvers: Sequence[Resolver], vocabulary: Vocabulary, settings: ProjectSettings
+) -> TargetFiles:
+    """Makes all files of a target; nothing is written.
+
+    Args:
+        instance: the target.
+        resolvers: one for each algorithm.
+        vocabulary: definitions that headers share.
+        settings: gives the name of the Python package.
+    """
+    return _TargetEmitter(instance, vocabulary, settings).run(resolvers)
+
+
+def project_files(settings: ProjectSettings, version: str) -> tuple[Artifact, ...]:
+    """The files that no target owns: what makes the Python tables a distribution."""
+    text = _template("python/pyproject.toml.j2").render(
+        banner=_banner("all targets", "the distribution of the Python tables", "policygen build --all", ""),
+        distribution=settings.tables_distribution,
+        package=settings.tables_package,
+        version=version,
+    )
+    return (Artifact(PurePosixPath("python/pyproject.toml"), text.encode(), "project"),)
+
+
+class _TargetEmitter:
+    def __init__(self, instance: TargetInstance, vocabulary: Vocabulary, settings: ProjectSettings) -> None:
+        self._instance = instance
+        self._vocabulary = vocabulary
+        self._settings = settings
+        self._owner = f"target/{instance.name}"
+        self._command = f"policygen build --target {instance.name}"
+        self._folder = cpp_identifier(instance.name)
+
+    def run(self, resolvers: Sequence[Resolver]) -> TargetFiles:
+        tables: list[PolicyTable] = []
+        headers: list[CppHeader] = []
+        modules: list[PythonModule] = []
+        artifacts: list[Artifact] = []
+        for resolver in resolvers:
+            table = policy_table(resolver)
+            lowered = program(resolver.rules)
+            module = python_module(lowered, table)
+            header = cpp_header(lowered, table, self._vocabulary)
+            tables.append(table)
+            headers.append(header)
+            modules.append(module)
+            artifacts.append(self._header(header, resolver.rules, module.spec_hash))
+            artifacts.append(self._module(module, resolver.rules))
+        artifacts += [self._umbrella(headers), self._package(modules), self._runtime(), self._typed()]
+        return TargetFiles(self._instance, tuple(tables), tuple(artifacts))
+
+    def _artifact(self, path: str, text: str) -> Artifact:
+        return Artifact(PurePosixPath(path), text.encode(), self._owner)
+
+    def _header(self, header: CppHeader, rules: Rules, spec_hash: str) -> Artifact:
+        text = _template("cuda/tuning.cuh.j2").render(
+            banner=[*_banner(self._instance.name, rules.algorithm.title, self._command, spec_hash), *self._notes(rules)],
+            header=header,
+            guard=header.guard,
+            definitions=header.definitions,
+            namespace=header.namespace,
+            spec_hash=spec_hash,
+            body=header.body,
+        )
+        return self._artifact(f"include/policygen/{self._folder}/tuning_{header.name}.cuh", text)
+
+    def _umbrella(self, headers: Sequence[CppHeader]) -> Artifact:
+        conflicts = [c for fact in self._instance.facts.values() for c in fact.conflicts]
+        text = _template("cuda/umbrella.cuh.j2").render(
+            banner=[*_banner(self._instance.name, "all tunings", self._command, ""), *_conflict_lines(conflicts)],
+            guard=f"POLICYGEN_{self._folder}_TUNING_CUH".upper(),
+            names=[header.name for header in headers],
+        )
+        return self._artifact(f"include/policygen/{self._folder}/tuning.cuh", text)
+
+    def _module(self, module: PythonModule, rules: Rules) -> Artifact:
+        banner = [
+            *_banner(self._instance.name, rules.algorithm.title, self._command, module.spec_hash),
+            *self._notes(rules),
+        ]
+        lines = [f"# {line}".rstrip() for line in banner]
+        # long lines and one name an import line are what a generated table is
+        text = "\n".join([*lines, "# ruff: noqa", *module.lines]) + "\n"
+        return self._artifact(f"{self._python}/{module.name}.py", text)
+
+    @property
+    def _python(self) -> str:
+        return f"python/{self._settings.tables_package}/{self._folder}"
+
+    def _package(self, modules: Sequence[PythonModule]) -> Artifact:
+        hardware = [
+            (fact.name, fact.value, format_value(fact.dimension, fact.value), str(fact.kind.value))
+            for fact in self._instance.facts.values()
+            if fact.value is not None and fact.kind is not None
+        ]
+        unknown = [(f.name, f.unknown or "not known") for f in self._instance.facts.values() if f.value is None]
+        text = _template("python/__init__.py.j2").render(
+            banner=_banner(self._instance.name, "the package of all tables", self._command, ""),
+            title=self._instance.target.title,
+            target=self._instance.name,
+            hashes={module.name: module.spec_hash for module in modules},
+            hardware=hardware,
+            unknown=unknown,
+        )
+        return self._artifact(f"{self._python}/__init__.py", text)
+
+    def _runtime(self) -> Artifact:
+        table = self._vocabulary.scope.tables["element"]
+        elements = [(str(keys[0]), values[0], values[1]) for keys, values in table.rows]
+        text = _template("python/_runtime.py.j2").render(
+            banner=_banner(self._instance.name, "what all tables share", self._command, ""), elements=elements
+        )
+        return self._artifact(f"{self._python}/_runtime.py", text)
+
+    def _typed(self) -> Artifact:
+        return self._artifact(f"{self._python}/py.typed", "")
+
+    def _notes(self, rules: Rules) -> list[str]:
+        facts: Mapping[str, object] = self._instance.facts
+        used = [self._instance.facts[name] for name in rules.facts_used if name in facts]
+        lines: list[str] = []
+        for fact in used:
+            if fact.value is not None and fact.kind is not None:
+                plausible = ", ".join(format_value(fact.dimension, v) for v in fact.plausible)
+                also = f"; must hold for {plausible}" if len(fact.plausible) > 1 else ""
+                lines.append(f"uses {fact.name} = {format_value(fact.dimension, fact.value)} ({fact.kind.value}{also})")
+        lines += [f"unknown: {constraint.id} needs {fact}" for constraint, fact in rules.unknown]
+        return [part for line in lines for part in wrapped(line, "", "  ")] + _conflict_lines(
+            [c for fact in used for c in fact.conflicts]
+        )
+
+
+def _conflict_lines(conflicts: Sequence[Conflict]) -> list[str]:
+    return [part for conflict in conflicts for part in wrapped(f"conflict: {conflict}", "", "  ")]
+
+
+def _banner(target: str, title: str, command: str, spec_hash: str) -> list[str]:
+    hashed = f", spec hash {spec_hash}" if spec_hash else ""
+    return [
+        f"Generated by policygen for {target}: {title}.",
+        f"Format {FORMAT}{hashed}. Do not edit: change the specs, then run `{command}`.",
+    ]
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    from jinja2 import Environment
+    from jinja2 import FileSystemLoader
+    from jinja2 import StrictUndefined
+
+    return Environment(
+        loader=FileSystemLoader(data_dir("templates")),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        newline_sequence="\n",
+        autoescape=False,
+    )
+
+
+def _template(name: str) -> Template:
+    return _environment().get_template(name)

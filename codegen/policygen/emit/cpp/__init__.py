@@ -1,0 +1,1 @@
+"""C++: spelling, statements, and the standalone header."""

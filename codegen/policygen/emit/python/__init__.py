@@ -1,0 +1,1 @@
+"""Python: spelling, statements, and the generated modules."""

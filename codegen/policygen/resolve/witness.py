@@ -1,0 +1,242 @@
+"""Witnesses: for each point of a rule set a key that it answers, or why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+from typing import Any
+from typing import TypeAlias
+
+from attrs import evolve
+from attrs import field
+from attrs import frozen
+
+from policygen.lang.tree import TRUE
+from policygen.model.problems import Problem
+from policygen.model.types import COMPUTE_CAPABILITY
+from policygen.resolve.key_search import KeySearch
+from policygen.resolve.skeleton import REST
+from policygen.resolve.skeleton import Situation
+from policygen.resolve.skeleton import Skeleton
+from policygen.resolve.specialise import Rules
+from policygen.resolve.unreachable import proof_of
+from policygen.spec import Ladder
+from policygen.spec import Point
+from policygen.spec import RuleSet
+from policygen.spec import Spec
+from policygen.spec import Status
+from policygen.spec import Target
+
+BUDGET = 4000
+"""Values that a search tries, and steps that a proof takes, for one point at one capability."""
+
+_NEAR_DEFAULTS = 400
+
+
+@frozen
+class Witness:
+    """A key that a point answers.
+
+    Attributes:
+        point: its status may be `unreachable`; then it would answer if it were active.
+        target_name: the target on which it answers.
+        cc: the packed capability at which it answers.
+        key: the whole key, as `Resolver` takes it.
+        assumed: facts that must be set for it, such as ("nvcc", "13.4").
+    """
+
+    point: Point
+    target_name: str
+    cc: int
+    key: Mapping[str, Any] = field(hash=False)
+    assumed: tuple[tuple[str, str], ...] = ()
+
+
+@frozen
+class Unreachable:
+    """A point that provably answers no key, at no capability of the target."""
+
+    point: Point
+    reason: str
+
+
+@frozen
+class Unproven:
+    """A point for which neither a witness nor a proof was found.
+
+    Attributes:
+        budget: how many values were tried.
+    """
+
+    point: Point
+    budget: int
+
+
+Finding: TypeAlias = Witness | Unreachable | Unproven
+
+
+def reachability(spec: Spec, target: Target) -> tuple[Finding, ...]:
+    """Looks for a witness of each of a target's own points, in the order of the specs.
+
+    Disabled points need none. Facts are taken as they are effective; only the compiler's version is varied where rules
+    compare it.
+
+    Raises:
+        SpecError: a rule needs a fact that the target does not know.
+    """
+    return tuple(
+        finding
+        for name in sorted(target.rules)
+        for finding in _RuleSetSearch(spec, target, target.rules[name]).findings()
+    )
+
+
+def reference_reachability(spec: Spec, reference: str, target: Target) -> tuple[Finding, ...]:
+    """Looks for a witness of each point of a reference, at some capability of a family.
+
+    Raises:
+        SpecError: a rule needs a fact that the family does not know.
+    """
+    rules = spec.references.get(reference, {})
+    family = evolve(target, reference=reference)
+    return tuple(
+        finding for name in sorted(rules) for finding in _RuleSetSearch(spec, family, rules[name]).findings()
+    )
+
+
+def problems_of(findings: Iterable[Finding]) -> list[Problem]:
+    """Active points that nothing selects, and points said to be unreachable that are not."""
+    problems: list[Problem] = []
+    for finding in findings:
+        point = finding.point
+        if isinstance(finding, Unreachable) and point.status is Status.ACTIVE:
+            reason = f'never selected: {finding.reason}; remove it, or say status = "unreachable" with a reason'
+            problems.append(Problem.at(point.location, point.id, reason))
+        elif isinstance(finding, Witness) and point.status is Status.UNREACHABLE:
+            reason = (
+                f'status = "unreachable", but on {_where(finding)} it would answer {_key_text(finding.key)}; '
+                'say "active", or "disabled" with a reason'
+            )
+            problems.append(Problem.at(point.location, point.id, reason))
+    return problems
+
+
+def warnings_of(findings: Iterable[Finding]) -> list[str]:
+    """One line for each point that is neither reached nor proven unreachable."""
+    lines: list[str] = []
+    for finding in findings:
+        if isinstance(finding, Unproven):
+            point = finding.point
+            said = "said to be unreachable, which is unproven" if point.status is Status.UNREACHABLE else "unproven"
+            reason = f"{said}: none of {finding.budget:,} values tried leads to a key that selects it"
+            lines.append(str(Problem.at(point.location, point.id, reason)))
+    return lines
+
+
+def _where(witness: Witness) -> str:
+    return " ".join([witness.target_name, *(f"with {fact} {value}" for fact, value in witness.assumed)])
+
+
+def _key_text(key: Mapping[str, Any]) -> str:
+    return " ".join(f"{name}={value}" for name, value in key.items() if (name, value) != ("num_items", -1))
+
+
+class _RuleSetSearch:
+    def __init__(self, spec: Spec, target: Target, rule_set: RuleSet) -> None:
+        self._algorithm = spec.algorithms[rule_set.algorithm]
+        self._rule_set = rule_set
+        self._skeleton = Skeleton(spec, target, rule_set)
+        self._searches: dict[int, KeySearch] = {}
+
+    def findings(self) -> Iterable[Finding]:
+        for position, ladder in enumerate(self._rule_set.ladders):
+            for point in ladder.points:
+                if point.status is not Status.DISABLED:
+                    yield self._finding(position, ladder, point)
+
+    def _finding(self, position: int, ladder: Ladder, point: Point) -> Finding:
+        reasons: dict[str, list[Situation]] = {}
+        tried = 0
+        unproven = False
+        within = [s for s in self._skeleton.situations if _answers_at(point, s)]
+        if not within:
+            return Unreachable(point, self._no_capability())
+        for situation in within:
+            found = self._at(position, ladder, point, situation)
+            if isinstance(found, Witness):
+                return found
+            if isinstance(found, Unproven):
+                unproven, tried = True, tried + found.budget
+            else:
+                reasons.setdefault(found.reason, []).append(situation)
+        return Unproven(point, tried) if unproven else Unreachable(point, _joined(reasons))
+
+    def _no_capability(self) -> str:
+        target = self._skeleton.target
+        if target.reference_cc is None:
+            return f"no capability of {target.name} lies in its cc range"
+        return f"{target.name} counts as {_version(target.reference_cc)}, which is outside its cc range"
+
+    def _at(self, position: int, ladder: Ladder, point: Point, situation: Situation) -> Finding:
+        rules = self._skeleton.rules(situation, None if point.status is Status.ACTIVE else point)
+        if all(p.id != point.id for p in rules.points):
+            return Unreachable(point, self._why_absent(rules, position, ladder, point))
+        search = self._search(rules)
+        clauses = search.conditions.clauses(point.id)
+        assert clauses is not None
+        tried = 0
+        for deviations, budget in ((0, _NEAR_DEFAULTS), (1, _NEAR_DEFAULTS), (len(self._algorithm.key), BUDGET)):
+            key, steps = search.find(clauses, point.id, deviations, budget)
+            tried += steps
+            if key is not None:
+                return Witness(point, rules.target, situation.cc, key, situation.assumed)
+            if deviations == 1 and (reason := proof_of(self._algorithm, clauses, BUDGET)) is not None:
+                return Unreachable(point, reason)
+        return Unproven(point, tried)
+
+    def _search(self, rules: Rules) -> KeySearch:
+        if id(rules) not in self._searches:
+            self._searches[id(rules)] = KeySearch(rules)
+        return self._searches[id(rules)]
+
+    def _why_absent(self, rules: Rules, position: int, ladder: Ladder, point: Point) -> str:
+        kept = next((found for found in rules.ladders if found.id == ladder.id), None)
+        if kept is None:
+            last = rules.ladders[-1]
+            if last.id != REST and [found.id for found in self._rule_set.ladders].index(last.id) < position:
+                return f"the ladder {last.id} ends with {_told(last.points[-1])}, which answers every key"
+            lacking = self._skeleton.lacking(ladder, rules.instance.cc)
+            if lacking is not None:
+                return f"the ladder {ladder.id} needs {lacking}, which {self._skeleton.target.name} lacks"
+            return f"the condition of the ladder {ladder.id} never holds, or none of its points can match"
+        ids = [found.id for found in ladder.points]
+        last_point = kept.points[-1]
+        if ids.index(last_point.id) < ids.index(point.id) and _always(last_point):
+            return f"{_told(last_point)} comes first and answers every key"
+        return "its condition never holds"
+
+
+def _answers_at(point: Point, situation: Situation) -> bool:
+    return point.cc is None or point.cc.low <= situation.cc <= point.cc.high
+
+
+def _always(point: Point) -> bool:
+    return point.when == TRUE and point.num_items is None
+
+
+def _told(point: Point) -> str:
+    return f"{point.id} ({point.location})"
+
+
+def _version(cc: int) -> str:
+    return COMPUTE_CAPABILITY.version.unpack(cc)
+
+
+def _joined(reasons: Mapping[str, list[Situation]]) -> str:
+    if len(reasons) == 1:
+        return next(iter(reasons))
+    told = []
+    for reason, situations in reasons.items():
+        capabilities = sorted({cc for s in situations for cc in s.capabilities})
+        told.append(f"on {', '.join(map(_version, capabilities))}: {reason}")
+    return "; ".join(told)

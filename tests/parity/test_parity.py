@@ -1,0 +1,111 @@
+"""The reference points of the specs against CCCL's own selectors, over random keys on every architecture."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from policygen.load.package_data import data_dir
+from policygen.load.spec_files import load_spec
+from policygen.load.spec_files import spec_files
+from policygen.model.capabilities import KNOWN_CAPABILITIES
+from policygen.parity.compare import compare
+from policygen.parity.oracle import Oracle
+from policygen.parity.random_keys import random_keys
+from policygen.parity.spec_shapes import selector_shape
+from policygen.parity.toolchain import Toolchain
+from policygen.parity.toolchain import ToolchainMissing
+from policygen.parity.toolchain import find_toolchain
+from policygen.spec import Spec
+
+pytestmark = pytest.mark.cuda
+
+REFERENCE = "cccl-3.5"
+ALGORITHMS = ("reduce", "scan", "transform")
+KEYS = 10_000
+
+
+@pytest.fixture(scope="module")
+def spec() -> Spec:
+    return load_spec(spec_files([(data_dir("specs"), "specs/")]))
+
+
+@pytest.fixture(scope="module")
+def toolchain() -> Toolchain:
+    try:
+        return find_toolchain()
+    except ToolchainMissing as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.fixture(scope="module")
+def oracle(spec: Spec, toolchain: Toolchain, pytestconfig: pytest.Config) -> Oracle:
+    if not toolchain.cccl_version.startswith("3.5."):
+        pytest.skip(f"the reference is CCCL 3.5; found {toolchain.cccl_version}")
+    assert pytestconfig.cache is not None
+    shapes = [selector_shape(spec.algorithms[name]) for name in ALGORITHMS]
+    return Oracle.build(shapes, toolchain, pytestconfig.cache.mkdir("host-programs"))
+
+
+def keys_of(spec: Spec, algorithm: str, count: int, seed: int = 1) -> list[dict[str, Any]]:
+    return random_keys(spec.algorithms[algorithm], count, seed, [spec.references[REFERENCE][algorithm]])
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_the_reference_equals_cccl(spec: Spec, oracle: Oracle, algorithm: str) -> None:
+    keys = keys_of(spec, algorithm, KEYS)
+    report = compare(spec, algorithm, KNOWN_CAPABILITIES, keys, oracle, oracle.toolchain.nvcc_version)
+    assert [str(point) for point in report.by_point()] == []
+    assert report.compared == KEYS * 20
+    assert (report.nvcc, report.cccl) == (oracle.toolchain.nvcc_version, oracle.toolchain.cccl_version)
+
+
+def test_the_assumed_compiler_matters_on_twelve_zero_alone(spec: Spec, oracle: Oracle) -> None:
+    other = "13.0" if tuple(map(int, oracle.toolchain.nvcc_version.split("."))) >= (13, 4) else "13.4"
+    report = compare(spec, "scan", KNOWN_CAPABILITIES, keys_of(spec, "scan", 2000), oracle, other)
+    assert {mismatch.cc for mismatch in report.mismatches} == {120}
+
+
+# A point, what stands in it, and what is written instead.
+FAULTS = [
+    ("reduce", "sm100-plus-f64-o4", "threads_per_block = 640", "threads_per_block = 608"),
+    ("reduce", "sm100-plus-8B-o8", "vec_size = 1", "vec_size = 2"),
+    ("reduce", "gpu-to-gpu-sm86-f64", 'cc = ">=8.6"', 'cc = ">=8.0"'),
+    ("reduce", "sm50", "items_per_thread = 20", "items_per_thread = 21"),
+    ("scan", "lookahead-sm100-16B", "lookahead_items_per_thread = 8", "lookahead_items_per_thread = 7"),
+    ("scan", "lookahead-sm90-stable", '"predecessors_by_accum"', "4"),
+    ("scan", "sm100-plus-4B-o8", "l2_write_latency = 550", "l2_write_latency = 551"),
+    ("scan", "sm75-plus-4B-o8", "items_per_thread = 7", "items_per_thread = 8"),
+    ("scan", "sm80-int128", "BLOCK_STORE_DIRECT", "BLOCK_STORE_WARP_TRANSPOSE"),
+    ("transform", "sm90", "49152", "32768"),
+    ("transform", "sm80", "output_size, 1)", "output_size, 2)"),
+    ("transform", "sm50", "items_per_thread = 8", "items_per_thread = 4"),
+]
+
+
+@pytest.mark.parametrize(("algorithm", "point", "right", "wrong"), FAULTS, ids=[f"{f[0]}-{f[1]}" for f in FAULTS])
+def test_a_planted_fault_is_found_at_its_point(
+    tmp_path: Path, oracle: Oracle, algorithm: str, point: str, right: str, wrong: str
+) -> None:
+    shutil.copytree(data_dir("specs"), tmp_path / "specs")
+    file = tmp_path / "specs" / "references" / REFERENCE / f"{algorithm}.toml"
+    before, header, after = re.split(rf'(\[\[ladder\.point\]\]\nid = "{point}"\n)', file.read_text(encoding="utf-8"))
+    assert right in after.split("[[ladder")[0]
+    file.write_text(before + header + after.replace(right, wrong, 1), encoding="utf-8")
+    broken = load_spec(spec_files([(tmp_path / "specs", "specs/")]))
+
+    keys = keys_of(broken, algorithm, 2000)
+    report = compare(broken, algorithm, KNOWN_CAPABILITIES, keys, oracle, oracle.toolchain.nvcc_version)
+
+    (found,) = report.by_point()
+    line = before.count("\n") + 1
+    assert found.point == point
+    assert str(found.location) == f"specs/references/{REFERENCE}/{algorithm}.toml:{line}"
+    assert str(found).startswith(f"{found.location}: {point}: {found.count:,} differences: ")
+    first = found.first[0]
+    assert first.ours != first.theirs
+    assert first in report.mismatches
