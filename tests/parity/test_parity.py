@@ -82,12 +82,20 @@ FAULTS = [
     ("scan", "sm75-plus-4B-o8", "items_per_thread = 7", "items_per_thread = 8"),
     ("scan", "sm80-int128", "BLOCK_STORE_DIRECT", "BLOCK_STORE_WARP_TRANSPOSE"),
     ("transform", "sm90", "49152", "32768"),
+    # conditions: another point answers instead, or this one in another's place
+    ("reduce", "sm100-plus-f64-o4", 'cc = ">=10.0"', 'cc = ">=10.3"'),
+    ("reduce", "sm100-plus-8B-o4", "accum_size = 8", "accum_size = 16"),
+    ("reduce", "sm60", 'cc = ">=6.0"', 'cc = ">=5.3"'),
+    ("scan", "sm86", 'cc = ">=8.6"', 'cc = ">=9.0"'),
+    ("scan", "sm80-f64", 'cc = ">=8.0"', 'cc = ">=7.5"'),
+    ("scan", "lookahead-sm100-16B", "reduce_and_scan_warps = 5", "reduce_and_scan_warps = 9"),
+    ("scan", "lookahead-sm120-other-4B-8B", 'cc = ">=12.0"', 'cc = ">=11.0"'),
     ("transform", "sm80", "output_size, 1)", "output_size, 2)"),
     ("transform", "sm50", "items_per_thread = 8", "items_per_thread = 4"),
 ]
 
 
-@pytest.mark.parametrize(("algorithm", "point", "right", "wrong"), FAULTS, ids=[f"{f[0]}-{f[1]}" for f in FAULTS])
+@pytest.mark.parametrize(("algorithm", "point", "right", "wrong"), FAULTS, ids=[f"{f[1]}: {f[3]}" for f in FAULTS])
 def test_a_planted_fault_is_found_at_its_point(
     tmp_path: Path, oracle: Oracle, algorithm: str, point: str, right: str, wrong: str
 ) -> None:

@@ -1,19 +1,23 @@
-"""Three more of CCCL's selectors, written in the spec language: they load beside the packaged specs and answer alike."""
+"""Three more of CCCL's selectors in the spec language: they load beside the packaged specs and answer alike."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from policygen.lang.evaluate import evaluate
 from policygen.load.spec_files import load_spec
 from policygen.load.spec_files import spec_files
 from policygen.model.types import EnumType
 from policygen.model.types import IntType
+from policygen.parity.compare import compare
 from policygen.parity.oracle import Oracle
+from policygen.parity.random_keys import random_keys
+from policygen.parity.shape import SelectorShape
+from policygen.parity.spec_shapes import selector_shape
 from policygen.parity.toolchain import Toolchain
 from policygen.parity.toolchain import ToolchainMissing
 from policygen.parity.toolchain import find_toolchain
@@ -32,7 +36,36 @@ ALGORITHMS = ("radix_sort", "select_if", "segmented_reduce")
 KEYS = 10_000
 
 # Sizes beside those of element types, where rules change: one item beyond 128 bytes, a block of no threads.
-SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 17, 24, 31, 32, 40, 48, 64, 96, 128, 129, 256, 500, 1024, 4096, 49152, 65536)
+SIZES = (
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    7,
+    8,
+    9,
+    12,
+    15,
+    16,
+    17,
+    24,
+    31,
+    32,
+    40,
+    48,
+    64,
+    96,
+    128,
+    129,
+    256,
+    500,
+    1024,
+    4096,
+    49152,
+    65536,
+)
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +73,8 @@ def spec() -> Spec:
     return load_spec(spec_files([(HERE / "specs", "sketches/"), (HERE.parents[1] / "specs", "specs/")]))
 
 
-def resolver(spec: Spec, algorithm: str, cc: int, nvcc: str = "13.0") -> Resolver:
-    return Resolver(rules_for(spec, target_instance(spec, f"sm_{cc}", {"nvcc": nvcc}), algorithm))
+def resolver(spec: Spec, algorithm: str, cc: int) -> Resolver:
+    return Resolver(rules_for(spec, target_instance(spec, f"sm_{cc}"), algorithm))
 
 
 def policy(spec: Spec, algorithm: str, cc: int, **key: Any) -> Any:
@@ -86,7 +119,9 @@ def test_every_row_of_upstream_is_a_point(
     spec: Spec, algorithm: str, active: int, disabled: int, unreachable: int
 ) -> None:
     points = [p for ladder in spec.references["cccl-3.5"][algorithm].ladders for p in ladder.points]
-    counts = [sum(p.status is status for p in points) for status in (Status.ACTIVE, Status.DISABLED, Status.UNREACHABLE)]
+    counts = [
+        sum(p.status is status for p in points) for status in (Status.ACTIVE, Status.DISABLED, Status.UNREACHABLE)
+    ]
     assert counts == [active, disabled, unreachable]
     assert all(p.reason for p in points if p.status is not Status.ACTIVE)
 
@@ -124,17 +159,26 @@ def test_a_segmented_reduction_takes_what_reduce_resolves_to(spec: Spec) -> None
     assert found.policy.large_reduce == first_pass
     for part, threads_per_warp in ((found.policy.medium_reduce, 32), (found.policy.small_reduce, 1)):
         assert part.threads_per_warp == threads_per_warp
-        assert (part.threads_per_block, part.items_per_thread) == (first_pass.threads_per_block, first_pass.items_per_thread)
+        assert (part.threads_per_block, part.items_per_thread) == (
+            first_pass.threads_per_block,
+            first_pass.items_per_thread,
+        )
 
 
 def test_the_trace_says_whose_policy_is_used(spec: Spec) -> None:
-    found = resolver(spec, "segmented_reduce", 100).resolve({"accum_t": "float64", "operation_t": "plus", "offset_size": 4})
+    found = resolver(spec, "segmented_reduce", 100).resolve(
+        {"accum_t": "float64", "operation_t": "plus", "offset_size": 4}
+    )
     used = [step for step in found.trace if isinstance(step, Used)]
-    assert [(step.name, step.algorithm, step.point.id) for step in used] == [("reduction", "reduce", "sm100-plus-f64-o4")]
-    assert "reduction is the policy of reduce, of its point sm100-plus-f64-o4" in str(used[0])
+    assert [(step.name, step.algorithm, step.point.id) for step in used] == [
+        ("reduction", "reduce", "sm100-plus-f64-o4")
+    ]
+    assert "reduction is reduce's policy from its point sm100-plus-f64-o4" in str(used[0])
 
 
-@pytest.mark.parametrize(("implementation", "modifier"), [("Select", "LOAD_LDG"), ("SelectPotentiallyInPlace", "LOAD_CA")])
+@pytest.mark.parametrize(
+    ("implementation", "modifier"), [("Select", "LOAD_LDG"), ("SelectPotentiallyInPlace", "LOAD_CA")]
+)
 def test_a_selection_in_place_does_not_read_through_the_read_only_cache(
     spec: Spec, implementation: str, modifier: str
 ) -> None:
@@ -158,29 +202,125 @@ def oracle(toolchain: Toolchain, pytestconfig: pytest.Config) -> Oracle:
     return Oracle.build(SHAPES, toolchain, pytestconfig.cache.mkdir("host-programs"))
 
 
+def storage(spec: Spec, algorithm: str, constraint: str, **names: Any) -> int:
+    needs = [
+        c.need
+        for c in spec.algorithms[algorithm].constraints
+        if c.id == constraint or c.id.startswith(f"{constraint}-")
+    ]
+    assert needs[0] is not None
+    return int(evaluate(needs[0], {"target": {"warp_size": 32}, **names}))
+
+
+# sizeof of CUB's own TempStorage, as nvcc gives it.
+@pytest.mark.parametrize(
+    ("threads", "items", "rank", "scan", "bits", "partitions", "key_size", "offset_size", "expected"),
+    [
+        (384, 20, "RADIX_RANK_MATCH_EARLY_COUNTS_ANY", "BLOCK_SCAN_RAKING_MEMOIZE", 8, 1, 4, 4, 31744),
+        (384, 3, "RADIX_RANK_MATCH_EARLY_COUNTS_ANY", "BLOCK_SCAN_RAKING_MEMOIZE", 8, 1, 4, 4, 16032),
+        (256, 5, "RADIX_RANK_MATCH_EARLY_COUNTS_ANY", "BLOCK_SCAN_WARP_SCANS", 8, 4, 2, 8, 35904),
+        (512, 4, "RADIX_RANK_MATCH", "BLOCK_SCAN_WARP_SCANS", 7, 1, 1, 4, 10848),
+        (256, 2, "RADIX_RANK_MATCH_EARLY_COUNTS_ATOMIC_OR", "BLOCK_SCAN_WARP_SCANS", 8, 2, 2, 4, 25664),
+    ],
+)
+def test_onesweep_needs_the_storage_of_cubs_agent(
+    spec: Spec,
+    threads: int,
+    items: int,
+    rank: str,
+    scan: str,
+    bits: int,
+    partitions: int,
+    key_size: int,
+    offset_size: int,
+    expected: int,
+) -> None:
+    onesweep = {"threads_per_block": threads, "items_per_thread": items, "rank_algorithm": rank}
+    onesweep |= {"scan_algorithm": scan, "radix_bits": bits, "rank_private_partitions": partitions}
+    names = {"onesweep": onesweep, "dominant_size": key_size, "offset_size": offset_size}
+    assert storage(spec, "radix_sort", "shared-memory-onesweep", **names) == expected
+
+
+@pytest.mark.parametrize(
+    ("threads", "items", "load", "rank", "scan", "bits", "key_size", "value_size", "offset_size", "expected"),
+    [
+        (512, 23, "BLOCK_LOAD_TRANSPOSE", "RADIX_RANK_MATCH", "BLOCK_SCAN_WARP_SCANS", 7, 2, 0, 4, 24064),
+        (256, 47, "BLOCK_LOAD_TRANSPOSE", "RADIX_RANK_MEMOIZE", "BLOCK_SCAN_WARP_SCANS", 6, 2, 0, 4, 33856),
+        (128, 5, "BLOCK_LOAD_TRANSPOSE", "RADIX_RANK_MEMOIZE", "BLOCK_SCAN_RAKING_MEMOIZE", 4, 1, 0, 4, 5280),
+        (160, 9, "BLOCK_LOAD_WARP_TRANSPOSE", "RADIX_RANK_BASIC", "BLOCK_SCAN_WARP_SCANS", 5, 1, 0, 8, 10912),
+        (512, 2, "BLOCK_LOAD_TRANSPOSE", "RADIX_RANK_MATCH", "BLOCK_SCAN_RAKING_MEMOIZE", 7, 1, 0, 4, 12448),
+        (384, 8, "BLOCK_LOAD_DIRECT", "RADIX_RANK_MATCH", "BLOCK_SCAN_RAKING_MEMOIZE", 7, 4, 8, 4, 24576),
+    ],
+)
+def test_a_downsweep_needs_the_storage_of_cubs_agent(
+    spec: Spec,
+    threads: int,
+    items: int,
+    load: str,
+    rank: str,
+    scan: str,
+    bits: int,
+    key_size: int,
+    value_size: int,
+    offset_size: int,
+    expected: int,
+) -> None:
+    sweep = {"threads_per_block": threads, "items_per_thread": items, "load_algorithm": load}
+    sweep |= {"rank_algorithm": rank, "scan_algorithm": scan, "radix_bits": bits}
+    names = {"downsweep": sweep, "alt_downsweep": sweep, "key_size": key_size, "value_size": value_size}
+    assert storage(spec, "radix_sort", "shared-memory-downsweep", **names, offset_size=offset_size) == expected
+
+
+@pytest.mark.parametrize(
+    ("threads", "bits", "offset_size", "expected"), [(256, 7, 4, 32768), (512, 6, 4, 32768), (128, 5, 8, 8192)]
+)
+def test_an_upsweep_needs_the_storage_of_cubs_agent(
+    spec: Spec, threads: int, bits: int, offset_size: int, expected: int
+) -> None:
+    sweep = {"threads_per_block": threads, "radix_bits": bits}
+    names = {"upsweep": sweep, "alt_upsweep": sweep, "offset_size": offset_size}
+    assert storage(spec, "radix_sort", "shared-memory-upsweep", **names) == expected
+
+
+@pytest.mark.parametrize(
+    ("threads", "items", "load", "size", "flag_size", "offset_size", "expected"),
+    [
+        (128, 10, "BLOCK_LOAD_DIRECT", 4, 0, 4, 5120),
+        (384, 22, "BLOCK_LOAD_WARP_TRANSPOSE", 1, 1, 4, 8448),
+        (512, 1, "BLOCK_LOAD_DIRECT", 8, 0, 8, 8384),
+        (256, 4, "BLOCK_LOAD_WARP_TRANSPOSE", 8, 1, 8, 8192),
+        (992, 1, "BLOCK_LOAD_DIRECT", 1, 1, 4, 2160),
+    ],
+)
+def test_a_selection_needs_the_storage_of_cubs_agent(
+    spec: Spec, threads: int, items: int, load: str, size: int, flag_size: int, offset_size: int, expected: int
+) -> None:
+    lookback = {"threads_per_block": threads, "items_per_thread": items, "load_algorithm": load}
+    lookback |= {"scan_algorithm": "BLOCK_SCAN_WARP_SCANS"}
+    names = {"lookback": lookback, "input_size_bytes": size, "input_alignment": size, "flag_size_bytes": flag_size}
+    assert storage(spec, "select_if", "shared-memory", **names, offset_size_bytes=offset_size) == expected
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.algorithm)
+def test_a_spec_describes_the_selector_as_it_is(spec: Spec, shape: SelectorShape) -> None:
+    assert selector_shape(spec.algorithms[shape.algorithm]) == shape
+
+
 @pytest.mark.cuda
 @pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_ten_thousand_keys_resolve_to_upstreams_policies(spec: Spec, oracle: Oracle, algorithm: str) -> None:
-    choose = random.Random(f"sketches of {algorithm}")
-    keys = [random_key(spec.algorithms[algorithm], choose) for _ in range(KEYS)]
-    nvcc = oracle.toolchain.nvcc_version
-    resolvers = [resolver(spec, algorithm, cc, nvcc) for cc in CAPABILITIES]
-    wholes = [resolvers[0].whole_key(key) for key in keys]
-    differences: list[str] = []
-    for key, whole, answers in zip(keys, wholes, oracle.evaluate(algorithm, keys, CAPABILITIES), strict=True):
-        for cc, ours, theirs in zip(CAPABILITIES, resolvers, answers, strict=True):
-            differences += [f"{key} on {cc}: {text}" for text in compared(ours.selected(whole).policy, theirs)]
-    assert differences == []
-
-
-def compared(ours: Mapping[str, Any], theirs: Mapping[str, Any], path: str = "") -> list[str]:
-    """One line for each field that differs."""
-    found: list[str] = []
-    for name in dict.fromkeys([*ours, *theirs]):
-        left, right = ours.get(name), theirs.get(name)
-        if isinstance(left, Mapping) and isinstance(right, Mapping):
-            found += compared(left, right, f"{path}{name}.")
-        elif left != right:
-            found.append(f"{path}{name} is {left}, upstream's {right}")
-    return found
+@pytest.mark.parametrize("aimed", [False, True], ids=["blind", "aimed"])
+def test_ten_thousand_keys_resolve_to_upstreams_policies(
+    spec: Spec, oracle: Oracle, algorithm: str, aimed: bool
+) -> None:
+    described = spec.algorithms[algorithm]
+    if aimed:
+        keys = random_keys(described, KEYS, 1, [spec.references["cccl-3.5"][algorithm]])
+    else:
+        # these know nothing of the spec's points, so they also meet the rows that a spec might lack
+        choose = random.Random(f"sketches of {algorithm}")
+        whole = resolver(spec, algorithm, 90).whole_key
+        keys = [whole(random_key(described, choose)) for _ in range(KEYS)]
+    report = compare(spec, algorithm, CAPABILITIES, keys, oracle, oracle.toolchain.nvcc_version)
+    assert report.compared == KEYS * len(CAPABILITIES)
+    assert [str(mismatches) for mismatches in report.by_point()] == []

@@ -22,8 +22,8 @@ from policygen.load.collector import Collector
 from policygen.load.collector import field_paths
 from policygen.load.needs import AlternativeDocument
 from policygen.load.needs import ConstraintDocument
-from policygen.load.needs import NeutralDocument
 from policygen.load.needs import Needs
+from policygen.load.needs import NeutralDocument
 from policygen.load.toml_positions import KeyPath
 from policygen.model.fact_names import FACT_NAMES
 from policygen.model.problems import did_you_mean
@@ -161,9 +161,7 @@ def ambient_names() -> dict[str, Type]:
     return {"target": TARGET, "cc": COMPUTE_CAPABILITY, "nvcc": TOOLKIT}
 
 
-def load_algorithm(
-    collector: Collector, vocabulary: Vocabulary, others: Mapping[str, Algorithm]
-) -> Algorithm | None:
+def load_algorithm(collector: Collector, vocabulary: Vocabulary, others: Mapping[str, Algorithm]) -> Algorithm | None:
     """Reads an algorithm.
 
     Args:
@@ -345,9 +343,7 @@ class _AlgorithmReader:
             )
         return tuple(fields)
 
-    def domain(
-        self, path: KeyPath, kind: Type, bounds: list[int] | None, values: list[int] | None
-    ) -> Interval | None:
+    def domain(self, path: KeyPath, kind: Type, bounds: list[int] | None, values: list[int] | None) -> Interval | None:
         if not isinstance(kind, IntType):
             if bounds is not None or values is not None:
                 self.collector.report(path, f"only integers have a range or values, and this is {kind}")
@@ -383,7 +379,9 @@ class _AlgorithmReader:
                     seen.add(name)
                     open_names |= needs.get(name, set())
             if field.name in seen:
-                self.collector.report(("key", field.name, "default"), "the default refers to itself through other fields")
+                self.collector.report(
+                    ("key", field.name, "default"), "the default refers to itself through other fields"
+                )
 
     def use(self, name: str, document: UseDocument, scope: Scope, domains: Domains) -> Use | None:
         path: KeyPath = ("use", name)
@@ -394,7 +392,9 @@ class _AlgorithmReader:
         found = []
         for given, value in document.key.items():
             if given not in fields:
-                self.collector.report((*path, "key", given), f"no key field of {used.name}{did_you_mean(given, tuple(fields))}")
+                self.collector.report(
+                    (*path, "key", given), f"no key field of {used.name}{did_you_mean(given, tuple(fields))}"
+                )
                 continue
             field = fields[given]
             expr = self.collector.expression((*path, "key", given), value, scope, field.type, domains, field.interval)
@@ -402,7 +402,9 @@ class _AlgorithmReader:
                 continue
             if field.values is not None and not self.values_of(expr) <= {*field.values}:
                 listed = ", ".join(map(str, field.values))
-                self.collector.report((*path, "key", given), f"{used.name} allows {listed}: give one, or a key field of these values")
+                self.collector.report(
+                    (*path, "key", given), f"{used.name} allows {listed}: give one, or a key field of these values"
+                )
             found.append((given, expr))
         missing = [f.name for f in used.key if f.default is None and f.name not in document.key]
         if missing:
@@ -471,5 +473,3 @@ def key_domains(key: tuple[KeyField, ...]) -> Domains:
             if part.interval is not None:
                 paths[f"{prefix}.{part.name}"] = part.interval
     return Domains(paths)
-
-

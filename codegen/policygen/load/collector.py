@@ -28,8 +28,8 @@ from policygen.model.types import BOOL
 from policygen.model.types import INT32
 from policygen.model.types import INT64
 from policygen.model.types import UINT32
-from policygen.model.types import EnumType
 from policygen.model.types import Enumeration
+from policygen.model.types import EnumType
 from policygen.model.types import IntType
 from policygen.model.types import RecordType
 from policygen.model.types import Scalar
@@ -95,7 +95,12 @@ class Collector:
         """
         if isinstance(value, str) and isinstance(expected, EnumType) and value in expected.enumeration.names:
             return Const(value, expected)
-        if isinstance(value, str) and isinstance(expected, EnumType) and value.isidentifier() and value not in scope.names:
+        if (
+            isinstance(value, str)
+            and isinstance(expected, EnumType)
+            and value.isidentifier()
+            and value not in scope.names
+        ):
             known = expected.enumeration.names
             self.report(path, f'"{value}" is not an enumerator of {expected}{did_you_mean(value, known)}')
             return None

@@ -20,9 +20,9 @@ from policygen.load.collector import Collector
 from policygen.load.toml_positions import KeyPath
 from policygen.model.problems import did_you_mean
 from policygen.model.ranges import Interval
-from policygen.model.types import EnumType
 from policygen.model.types import Enumeration
 from policygen.model.types import Enumerator
+from policygen.model.types import EnumType
 from policygen.model.types import IntType
 from policygen.model.types import ListType
 from policygen.model.types import RecordType

@@ -307,7 +307,9 @@ class _RulesReader:
                 values[field.role] = int(value.value)
         items, vector = values.get(Role.ITEMS), values.get(Role.VECTOR)
         if policy.counts is Counts.LITERAL and items and vector and items % vector:
-            self.collector.report(path, f"vec_size {vector} does not divide {items} items: the vectorised path is never taken")
+            self.collector.report(
+                path, f"vec_size {vector} does not divide {items} items: the vectorised path is never taken"
+            )
 
 
 def _matchable(kind: Type) -> bool:

@@ -53,9 +53,7 @@ class Layered:
         return bool(self.fields or self.counts or self.copy or any(r.is_set for r in self.records.values()))
 
 
-def apply_layer(
-    collector: Collector, struct: Struct, into: Layered, table: Mapping[str, Any], path: KeyPath
-) -> None:
+def apply_layer(collector: Collector, struct: Struct, into: Layered, table: Mapping[str, Any], path: KeyPath) -> None:
     """Overrides a sub-policy with what a table says."""
     forms = [form for form in _FORMS if form in table]
     for form in forms:
@@ -121,6 +119,8 @@ def _field(collector: Collector, struct: Struct, into: Layered, key: str, value:
     elif isinstance(value, dict | list):
         collector.report(path, f"expected {field.type}, not a table or an array")
     elif field.role in _SCALED:
-        collector.report(path, f"say whether this count is scaled: nominal = {{ {key} = .. }} or literal = {{ {key} = .. }}")
+        collector.report(
+            path, f"say whether this count is scaled: nominal = {{ {key} = .. }} or literal = {{ {key} = .. }}"
+        )
     else:
         into.fields[key] = Written(value, path)

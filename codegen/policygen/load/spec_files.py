@@ -73,7 +73,12 @@ def load_spec(files: Sequence[SpecFile]) -> Spec:
 class _SpecReader:
     def __init__(self, files: Sequence[SpecFile]) -> None:
         self._problems: list[Problem] = []
-        self._sources: dict[str, list[TomlSource]] = {"vocabulary": [], "algorithms": [], "references": [], "targets": []}
+        self._sources: dict[str, list[TomlSource]] = {
+            "vocabulary": [],
+            "algorithms": [],
+            "references": [],
+            "targets": [],
+        }
         self._reference_of: dict[str, str] = {}
         for file in files:
             self._open(file)
@@ -127,7 +132,9 @@ class _SpecReader:
             algorithm = load_algorithm(collector, vocabulary, found)
             if algorithm is not None:
                 if algorithm.name in found:
-                    collector.report(("name",), f'"{algorithm.name}" is defined by {found[algorithm.name].location.file} too')
+                    collector.report(
+                        ("name",), f'"{algorithm.name}" is defined by {found[algorithm.name].location.file} too'
+                    )
                 found[algorithm.name] = algorithm
             self._problems += collector.problems
         return dict(sorted(found.items()))

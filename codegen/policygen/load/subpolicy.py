@@ -172,5 +172,3 @@ def _copy_of(source: Expr, struct: Struct) -> SubPolicy:
             for f in struct.fields
         ),
     )
-
-

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -13,10 +14,15 @@ from attrs import frozen
 from policygen.model.problems import Location
 from policygen.parity.oracle import Oracle
 from policygen.parity.spec_shapes import oracle_key
+from policygen.parity.suspects import Suspects
+from policygen.parity.suspects import differences as fields_that_differ
+from policygen.resolve.candidate import Candidate
+from policygen.resolve.instance import TargetInstance
 from policygen.resolve.instance import target_instance
 from policygen.resolve.resolver import Resolver
 from policygen.resolve.specialise import Rules
 from policygen.resolve.specialise import rules_for
+from policygen.resolve.trace import Left
 from policygen.spec import Path
 from policygen.spec import Point
 from policygen.spec import Spec
@@ -32,8 +38,9 @@ class Mismatch:
         path: the field of the policy; elements of a list by position.
         ours: the value that the spec gives.
         theirs: the value that CCCL gives.
-        point: id of the point that answered.
+        point: id of the point to edit.
         location: where that point is.
+        answered: id of the point that answered: another one, where the condition of the point to edit is wrong.
     """
 
     cc: int
@@ -43,6 +50,7 @@ class Mismatch:
     theirs: Any
     point: str
     location: Location
+    answered: str
 
     @property
     def field(self) -> str:
@@ -120,41 +128,45 @@ def compare(
     """
     described = spec.algorithms[algorithm]
     theirs = oracle.evaluate(algorithm, [oracle_key(described, key) for key in keys], capabilities)
-    mismatches: list[Mismatch] = []
-    for resolver, positions in _resolvers(spec, algorithm, capabilities, nvcc):
+    found: list[_Difference] = []
+    for group in _groups(spec, algorithm, capabilities, nvcc):
+        resolver, differences = Resolver(group.rules), _Differences(Suspects(spec, group.instance, algorithm))
         for key, answers in zip(keys, theirs, strict=True):
             candidate = resolver.selected(key)
-            policy = candidate.policy
-            for position in positions:
-                answer = answers[position]
-                if policy != answer:
-                    cc = capabilities[position]
-                    mismatches += _mismatches(cc, key, policy, answer, candidate.point)
+            found += [
+                differences.at(capabilities[position], key, candidate, answers[position])
+                for position in group.positions
+                if candidate.policy != answers[position]
+            ]
     return ParityReport(
         algorithm=algorithm,
         compared=len(keys) * len(capabilities),
-        mismatches=tuple(sorted(mismatches, key=_place)),
+        mismatches=tuple(sorted(_told(found), key=_place)),
         nvcc=oracle.toolchain.nvcc_version,
         cccl=oracle.toolchain.cccl_version,
     )
 
 
-def _resolvers(
-    spec: Spec, algorithm: str, capabilities: Sequence[int], nvcc: str
-) -> list[tuple[Resolver, tuple[int, ...]]]:
-    """A resolver for each different set of rules, and the positions of the capabilities that it answers for.
+@frozen
+class _Group:
+    """Capabilities whose rules are equal once specialised, and so give equal policies: 5.0, 5.2 and 5.3, say."""
 
-    Rules that are equal once specialised give equal policies: 5.0, 5.2 and 5.3, say.
-    """
-    groups: list[tuple[Rules, list[int]]] = []
+    instance: TargetInstance
+    rules: Rules
+    positions: list[int]
+
+
+def _groups(spec: Spec, algorithm: str, capabilities: Sequence[int], nvcc: str) -> list[_Group]:
+    groups: list[_Group] = []
     for position, cc in enumerate(capabilities):
-        rules = rules_for(spec, target_instance(spec, f"sm_{cc}", {"nvcc": nvcc}), algorithm)
-        same = next((positions for known, positions in groups if _select_alike(known, rules)), None)
+        instance = target_instance(spec, f"sm_{cc}", {"nvcc": nvcc})
+        rules = rules_for(spec, instance, algorithm)
+        same = next((group for group in groups if _select_alike(group.rules, rules)), None)
         if same is None:
-            groups.append((rules, [position]))
+            groups.append(_Group(instance, rules, [position]))
         else:
-            same.append(position)
-    return [(Resolver(rules), tuple(positions)) for rules, positions in groups]
+            same.positions.append(position)
+    return groups
 
 
 def _select_alike(a: Rules, b: Rules) -> bool:
@@ -162,24 +174,40 @@ def _select_alike(a: Rules, b: Rules) -> bool:
     return not a.uses and not b.uses and a.lets == b.lets and a.ladders == b.ladders
 
 
-def _mismatches(
-    cc: int, key: Mapping[str, Any], ours: Mapping[str, Any], theirs: Mapping[str, Any], point: Point
-) -> list[Mismatch]:
-    return [
-        Mismatch(cc, key, path, our_value, their_value, point.id, point.location)
-        for path, our_value, their_value in _differences(ours, theirs, ())
-    ]
+@frozen
+class _Difference:
+    """A key that gets another policy than from CCCL, and the points that may be why."""
+
+    cc: int
+    key: Mapping[str, Any]
+    candidate: Candidate
+    theirs: Mapping[str, Any]
+    suspects: tuple[Point, ...]
 
 
-def _differences(ours: Any, theirs: Any, path: Path) -> Iterator[tuple[Path, Any, Any]]:
-    if isinstance(ours, Mapping) and isinstance(theirs, Mapping):
-        for name in dict.fromkeys((*ours, *theirs)):
-            yield from _differences(ours.get(name), theirs.get(name), (*path, name))
-    elif isinstance(ours, tuple) and isinstance(theirs, tuple) and len(ours) == len(theirs):
-        for index, (our_element, their_element) in enumerate(zip(ours, theirs, strict=True)):
-            yield from _differences(our_element, their_element, (*path, str(index)))
-    elif ours != theirs:
-        yield path, ours, theirs
+class _Differences:
+    """Finds the points behind differences; those with the same policies on both sides have the same points."""
+
+    def __init__(self, suspects: Suspects) -> None:
+        self._suspects = suspects
+        self._known: dict[str, tuple[Point, ...]] = {}
+
+    def at(self, cc: int, key: Mapping[str, Any], candidate: Candidate, theirs: Mapping[str, Any]) -> _Difference:
+        tried = [step.point.id for step in candidate.trace if isinstance(step, Left)]
+        alike = repr((tried, candidate.point.id, candidate.policy, theirs))
+        if alike not in self._known:
+            self._known[alike] = self._suspects.of(key, candidate, theirs)
+        return _Difference(cc, key, candidate, theirs, self._known[alike])
+
+
+def _told(differences: Sequence[_Difference]) -> Iterator[Mismatch]:
+    """The fields of each difference, at the suspect that explains most of all differences."""
+    explained = Counter(point.id for difference in differences for point in difference.suspects)
+    for difference in differences:
+        point = max(difference.suspects, key=lambda suspect: explained[suspect.id])
+        answered = difference.candidate.point.id
+        for path, ours, theirs in fields_that_differ(difference.candidate.policy, difference.theirs):
+            yield Mismatch(difference.cc, difference.key, path, ours, theirs, point.id, point.location, answered)
 
 
 def _place(mismatch: Mismatch) -> tuple[str, int, str]:

@@ -68,8 +68,11 @@ def all_values(values: Values) -> Masks:
 
 
 def settle(masks: Masks, clauses: Sequence[SolverClause], values: Values) -> list[SolverClause] | None:
-    """Draws what follows at once: narrows `masks`, and returns the clauses that are still open, with the literals that
-    still may hold. None where a clause cannot hold."""
+    """Draws what follows at once, and narrows `masks` by it.
+
+    Returns:
+        The clauses that are still open, with the literals that still may hold; None where a clause cannot hold.
+    """
     changed = True
     left = list(clauses)
     while changed:

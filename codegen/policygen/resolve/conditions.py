@@ -24,24 +24,28 @@ from policygen.lang.tree import Const
 from policygen.lang.tree import Expr
 from policygen.lang.tree import Fold
 from policygen.lang.tree import Logic
+from policygen.lang.tree import Member
 from policygen.lang.tree import Name
 from policygen.lang.tree import Not
 from policygen.lang.tree import Quantifier
 from policygen.lang.tree import conjunction
 from policygen.lang.tree import walk
+from policygen.model.ranges import Interval
 from policygen.model.types import INT64
 from policygen.model.types import BoolType
+from policygen.model.types import RecordType
 from policygen.resolve.selection import Selection
 from policygen.resolve.specialise import Rules
 from policygen.spec import Counts
 from policygen.spec import Ladder
 from policygen.spec import Point
+from policygen.spec import Status
 from policygen.spec import SubPolicy
 
 
 @frozen(eq=False)
 class Condition:
-    """A truth value over the key, lets inlined.
+    """A truth value over the key, lets inlined; `output.size` is one name where `output` is a record of the key.
 
     Attributes:
         point: the point whose scaled policy it sees; None where it sees none.
@@ -76,9 +80,15 @@ class Conditions:
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
-        self._lets: dict[str, Expr] = {}
+        # fields of a record are names of their own, so that a condition on one does not ask for the others
+        self._inlined: dict[str, Expr] = {
+            f"{f.name}.{part.name}": Name(f"{f.name}.{part.name}", part.type)
+            for f in rules.algorithm.key
+            if isinstance(f.type, RecordType)
+            for part in f.element
+        }
         for let in rules.lets:
-            self._lets[let.name] = substitute(let.expr, self._lets)
+            self._inlined[let.name] = substitute(let.expr, self._inlined)
         self._policy = {f.name for f in rules.algorithm.policy.fields}
         self._entry: dict[str, tuple[Condition, ...]] = {}
         self._own: dict[str, tuple[Condition, ...]] = {}
@@ -92,13 +102,18 @@ class Conditions:
                     self._accept[point.id] = self._accepted(ladder, ladder.accept, point)
                     self._whole[point.id] = Condition(conjunction([c.expr for c in self._own[point.id]]))
 
-    def clauses(self, wanted: str) -> tuple[Clause, ...] | None:
-        """What must hold for a point to answer; None where these rules do not have the point."""
+    def clauses(self, wanted: str, *, accepted: bool) -> tuple[Clause, ...] | None:
+        """What must hold for a point to answer; None where these rules do not have the point.
+
+        Without `accepted`, what must hold for it to be its ladder's candidate, whether the ladder accepts it or not.
+        """
         found: list[Clause] = []
         for ladder in self._rules.ladders:
             ids = [point.id for point in ladder.points]
             if wanted in ids:
-                own = (*self._entry[ladder.id], *self._own[wanted], *self._accept.get(wanted, ()))
+                own = (*self._entry[ladder.id], *self._own[wanted])
+                if accepted:
+                    own = (*own, *self._accept.get(wanted, ()))
                 found += [Clause(((c, True),), None) for c in own]
                 # the ladder's own condition holds here
                 found += [self._none_of(self._own[p.id], (), p) for p in ladder.points[: ids.index(wanted)]]
@@ -125,14 +140,14 @@ class Conditions:
         return Clause((*((c, False) for c in conditions), *others), point)
 
     def _conditions(self, expr: Expr) -> tuple[Condition, ...]:
-        return tuple(Condition(e) for e in _conjuncts(substitute(expr, self._lets)))
+        return tuple(Condition(e) for e in conjuncts(substitute(expr, self._inlined)))
 
     def _accepted(self, ladder: Ladder, accept: Expr, point: Point) -> tuple[Condition, ...]:
-        visible = {name: expr for name, expr in self._lets.items() if name not in self._policy}
+        visible = {name: expr for name, expr in self._inlined.items() if name.split(".")[0] not in self._policy}
         always = evolve(ladder, when=TRUE, accept=None, points=(evolve(point, when=TRUE, num_items=None),))
         judged = Selection(evolve(self._rules, ladders=(always,)))
         found = []
-        for expr in _conjuncts(substitute(accept, visible)):
+        for expr in conjuncts(substitute(accept, visible)):
             sees_policy = any(isinstance(node, Name) and node.id in self._policy for node in walk(expr))
             found.append(Condition(expr, point, judged) if sees_policy else Condition(expr))
         return tuple(found)
@@ -147,16 +162,17 @@ def _size_limits(point: Point) -> list[Expr]:
     return [Compare(">=", items, Const(low, INT64)), Compare("<=", items, Const(high, INT64))]
 
 
-def _conjuncts(expr: Expr) -> list[Expr]:
+def conjuncts(expr: Expr) -> list[Expr]:
+    """Conditions that hold together exactly where one does; none for what always holds."""
     expr = _opened(expr)
     if isinstance(expr, Logic) and expr.op == "and":
-        return [e for operand in expr.operands for e in _conjuncts(operand)]
+        return [e for operand in expr.operands for e in conjuncts(operand)]
     if isinstance(expr, Not):
         inner = _opened(expr.operand)
         if isinstance(inner, Logic) and inner.op == "or":
-            return [e for operand in inner.operands for e in _conjuncts(Not(operand))]
+            return [e for operand in inner.operands for e in conjuncts(Not(operand))]
         if isinstance(inner, Not):
-            return _conjuncts(inner.operand)
+            return conjuncts(inner.operand)
     return [] if expr == TRUE else [expr]
 
 
@@ -173,6 +189,32 @@ def _opened(expr: Expr) -> Expr:
     for name, definition in expr.function.lets:
         bindings[name] = substitute(definition, bindings)
     return substitute(expr.function.result, bindings)
+
+
+def covering(ladder: Ladder, point: Point) -> Point | None:
+    """An earlier point of a ladder that matches wherever a point does, as far as that can be read off their text."""
+    own = conjuncts(point.when)
+    for earlier in ladder.points:
+        if earlier is point:
+            break
+        if (
+            earlier.status is Status.ACTIVE
+            and _within(point.cc, earlier.cc)
+            and _within(point.num_items, earlier.num_items)
+            and all(any(_implies(a, b) for a in own) for b in conjuncts(earlier.when))
+        ):
+            return earlier
+    return None
+
+
+def _within(inner: Interval | None, outer: Interval | None) -> bool:
+    return outer is None or (inner is not None and inner.inside(outer))
+
+
+def _implies(a: Expr, b: Expr) -> bool:
+    if isinstance(a, Member) and isinstance(b, Member) and set(a.values) <= set(b.values):
+        return a.operand == b.operand
+    return a == b
 
 
 def guarded(run: Callable[[Any], bool]) -> Callable[[Any], bool]:

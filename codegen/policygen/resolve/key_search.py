@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
 
+from attrs import frozen
+
 from policygen.lang.evaluate import Evaluator
 from policygen.lang.evaluate import LazyNames
 from policygen.lang.evaluate import compiled
@@ -32,6 +34,22 @@ from policygen.resolve.representatives import variables_of
 from policygen.resolve.resolver import Resolver
 from policygen.resolve.specialise import Rules
 from policygen.resolve.specialise import policy_expressions
+from policygen.resolve.trace import Left
+
+
+@frozen
+class Found:
+    """What a search found.
+
+    Attributes:
+        key: a whole key; None where none was found.
+        answered: whether the point answers it; else its ladder is left because of the point.
+        tried: how many values were tried.
+    """
+
+    key: Mapping[str, Any] | None
+    answered: bool
+    tried: int
 
 
 class KeySearch:
@@ -40,54 +58,57 @@ class KeySearch:
     def __init__(self, rules: Rules) -> None:
         self.conditions = Conditions(rules)
         self._rules = rules
-        self._algorithm = rules.algorithm
+        self.algorithm = rules.algorithm
         self._resolver = Resolver(rules)
         self._fields = variables_of(rules.algorithm)
-        self._values = representatives(rules.algorithm, self.conditions.expressions())
-        self._parts = {
-            f.name: tuple(part.name for part in f.element) for f in rules.algorithm.key if isinstance(f.type, RecordType)
-        }
-        self._lets = self._evaluators()
-        self._defaults = {
+        self.values = representatives(rules.algorithm, self.conditions.expressions())
+        records = [f for f in rules.algorithm.key if isinstance(f.type, RecordType)]
+        self.parts = {f.name: tuple(part.name for part in f.element) for f in records}
+        self.lets = self._evaluators()
+        self.defaults = {
             name: compiled(field.default) for name, field in self._fields.items() if field.default is not None
         }
-        self._needs = {
+        self.needs = {
             name: self._variables([field.default]) if field.default is not None else frozenset()
             for name, field in self._fields.items()
         }
-        self._order = self._in_order()
+        self.order = self._in_order()
         self._literals: dict[tuple[int, bool], Literal] = {}
 
-    def find(self, clauses: Sequence[Clause], point: str, deviations: int, budget: int) -> tuple[Any, int]:
-        """A whole key that a point answers.
+    def find(self, clauses: Sequence[Clause], point: str, deviations: int, budget: int) -> Found:
+        """A whole key that a point answers, or with which it is at least its ladder's candidate.
 
         Args:
-            clauses: what must hold for it.
+            clauses: what must hold for that.
             point: its id.
             deviations: how many fields may differ from their defaults.
             budget: values to try.
-
-        Returns:
-            The key, None where none is found; and how many values were tried.
         """
-        masks = all_values(self._values)
+        masks = all_values(self.values)
         solved = [tuple(self._literal(c, truth) for c, truth in clause.literals) for clause in clauses]
-        left = settle(masks, solved, self._values)
+        left = settle(masks, solved, self.values)
         if left is None:
-            return None, 0
+            return Found(None, False, 0)
         descent = _Descent(self, masks, left, point, deviations, budget)
         try:
-            return (descent.key() if descent.found(0) else None), descent.tried
+            key = descent.key() if descent.found(0) else None
         except OutOfBudget:
-            return None, descent.tried
+            key = None
+        return Found(key, key is not None and self.answers(key, point), descent.tried)
 
     def answers(self, key: Mapping[str, Any], point: str) -> bool:
         """Whether resolution answers a whole key with a point."""
-        return self._resolver.matching_point(key).id == point
+        return self._resolver.selected(key).point.id == point
+
+    def considers(self, key: Mapping[str, Any], point: str) -> bool:
+        """Whether resolution answers a whole key with a point, or leaves a ladder because of it."""
+        candidate = self._resolver.selected(key)
+        left = (step.point.id for step in candidate.trace if isinstance(step, Left))
+        return point in (candidate.point.id, *left)
 
     def _evaluators(self) -> dict[str, Evaluator]:
         lets = passes.evaluators(self._rules)
-        for name, parts in self._parts.items():
+        for name, parts in self.parts.items():
             lets[name] = _assembled(name, parts)
         for name, used, fields in self._rules.uses:
             lets[name] = _used_policy(Resolver(used), fields)
@@ -100,12 +121,12 @@ class KeySearch:
             exprs = [condition.expr]
             if condition.point is not None:
                 exprs += policy_expressions(condition.point.policy)
-            lets = self._lets
+            lets = self.lets
 
             def holds(values: Mapping[str, Any]) -> bool:
                 return run(LazyNames(values, lets)) is truth
 
-            self._literals[key] = literal(sorted(self._variables(exprs)), self._values, holds)
+            self._literals[key] = literal(sorted(self._variables(exprs)), self.values, holds)
         return self._literals[key]
 
     def _variables(self, exprs: Sequence[Expr]) -> frozenset[str]:
@@ -120,25 +141,19 @@ class KeySearch:
             paths = {path for node in walk(expr) if (path := path_of(node)) in self._fields}
             found |= {path for path in paths if path is not None}
             for name in free_names(expr) - seen:
-                if name in self._parts and self._whole(expr, name):
-                    found |= {f"{name}.{part}" for part in self._parts[name]}
+                if name in self.parts:
+                    found |= {f"{name}.{part}" for part in self.parts[name]}
                 if name in definitions:
                     seen.add(name)
                     pending += definitions[name]
         return frozenset(found)
 
-    def _whole(self, expr: Expr, record: str) -> bool:
-        """Whether an expression looks at a record as a whole."""
-        mentioned = sum(path_of(node) == record for node in walk(expr))
-        fields = sum((path_of(node) or "").startswith(f"{record}.") for node in walk(expr))
-        return mentioned > fields
-
     def _in_order(self) -> tuple[str, ...]:
         """Fields without a default first, then each after what its default is made of."""
-        order = [name for name in self._fields if name not in self._defaults]
-        waiting = [name for name in self._fields if name in self._defaults]
+        order = [name for name in self._fields if name not in self.defaults]
+        waiting = [name for name in self._fields if name in self.defaults]
         while waiting:
-            ready = next((n for n in waiting if self._needs[n] <= {*order, n}), waiting[0])
+            ready = next((n for n in waiting if self.needs[n] <= {*order, n}), waiting[0])
             waiting.remove(ready)
             order.append(ready)
         return tuple(order)
@@ -164,7 +179,7 @@ class _Descent:
         self._budget = budget
         self.tried = 0
         self._names = {
-            name: search._values[name][mask.bit_length() - 1] for name, mask in masks.items() if not mask & (mask - 1)
+            name: search.values[name][mask.bit_length() - 1] for name, mask in masks.items() if not mask & (mask - 1)
         }
         self._chosen = {name: masks[name] for name in self._names}
         self._watching: dict[str, list[SolverClause]] = {name: [] for name in masks}
@@ -173,7 +188,7 @@ class _Descent:
             for name in {v for lit in clause for v in lit.variables}:
                 self._watching[name].append(clause)
                 branching.add(name)
-        self._branching = self._with_inputs(branching | {n for n in self._names if n in search._defaults})
+        self._branching = self._with_inputs(branching | {n for n in self._names if n in search.defaults})
 
     def _with_inputs(self, names: set[str]) -> set[str]:
         """With what their defaults are made of."""
@@ -181,31 +196,31 @@ class _Descent:
         pending = set(names)
         while pending:
             found |= pending
-            pending = {need for name in pending for need in self._search._needs[name]} - found
+            pending = {need for name in pending for need in self._search.needs[name]} - found
         return found
 
     def key(self) -> dict[str, Any]:
         """The whole key of the values assigned, in the order of the spec."""
-        parts = self._search._parts
-        return {
-            f.name: {part: self._names[f"{f.name}.{part}"] for part in parts[f.name]} if f.name in parts else self._names[f.name]
-            for f in self._search._algorithm.key
-        }
+        names, parts = self._names, self._search.parts
+        key: dict[str, Any] = {}
+        for name in (f.name for f in self._search.algorithm.key):
+            key[name] = {p: names[f"{name}.{p}"] for p in parts[name]} if name in parts else names[name]
+        return key
 
     def found(self, position: int) -> bool:
         """Whether the fields from a position of the order on can be given values so that the point answers."""
-        order = self._search._order
+        order = self._search.order
         if position == len(order):
-            return self._search.answers(self.key(), self._point)
+            return self._search.considers(self.key(), self._point)
         name = order[position]
         fixed = name in self._names
         for bit, deviates in self._choices(name):
             if deviates > self._deviations:
-                continue
+                break
             self.tried += 1
             if self.tried > self._budget:
                 raise OutOfBudget
-            self._names[name] = self._search._values[name][bit.bit_length() - 1]
+            self._names[name] = self._search.values[name][bit.bit_length() - 1]
             self._chosen[name] = bit
             self._deviations -= deviates
             if (fixed or not any(map(self._violated, self._watching[name]))) and self.found(position + 1):
@@ -234,12 +249,12 @@ class _Descent:
 
     def _default_bit(self, name: str) -> int:
         search = self._search
-        default = search._defaults.get(name)
+        default = search.defaults.get(name)
         if default is None:
             return 0
         names = {n: v for n, v in self._names.items() if n != name}
-        value = guarded_value(default, LazyNames(names, search._lets))
-        return next((1 << i for i, v in enumerate(search._values[name]) if v == value), 0)
+        value = guarded_value(default, LazyNames(names, search.lets))
+        return next((1 << i for i, v in enumerate(search.values[name]) if v == value), 0)
 
     def _violated(self, clause: SolverClause) -> bool:
         for candidate in clause:
@@ -253,10 +268,10 @@ class _Descent:
 
 
 def guarded_value(default: Evaluator, names: LazyNames) -> Any:
-    """The value of a default; None where it has none for these names."""
+    """The value of a default; None where it has none for these names, or they are not all there."""
     try:
         return default(names)
-    except (ArithmeticError, ValueError):
+    except (ArithmeticError, ValueError, KeyError):
         return None
 
 

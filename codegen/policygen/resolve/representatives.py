@@ -83,15 +83,17 @@ def representatives(algorithm: Algorithm, conditions: Iterable[Expr]) -> dict[st
     points = _Points()
     for condition in conditions:
         points.visit(condition, {})
-    for name, field in variables_of(algorithm).items():
-        if field.default is not None:
-            points.default(name, field.default)
-        for part in field.element:
-            if part.default is not None:
-                points.default(f"{name}.*.{part.name}", part.default)
+    variables = variables_of(algorithm)
+    for _ in range(2):    # what a default takes from another field may be a default itself
+        for name, field in variables.items():
+            if field.default is not None:
+                points.default(name, field.default)
+            for part in field.element:
+                if part.default is not None:
+                    points.default(f"{name}.*.{part.name}", part.default)
     common = dict(algorithm.common)
     found: dict[str, tuple[Any, ...]] = {}
-    for name, field in variables_of(algorithm).items():
+    for name, field in variables.items():
         if isinstance(field.type, ListType):
             found[name] = _lists(field, points)
         else:
@@ -195,7 +197,7 @@ class _Points:
                     self.reach(child, value, bound)
 
     def default(self, name: str, expr: Expr) -> None:
-        """Notes what a default can be: its constants, and the values in columns of tables that it takes."""
+        """Notes what a default can be: its constants, columns of tables that it takes, values of other fields."""
         values = self.at.setdefault(name, set())
         for node in walk(expr):
             if isinstance(node, Const) and isinstance(node.value, int):
@@ -204,6 +206,8 @@ class _Points:
                 table = node.base.table
                 column = [f.name for f in table.row.struct.fields].index(node.name)
                 values.update(v for _, row in table.rows if isinstance(v := row[column], int))
+            elif isinstance(node, Name):
+                values.update(self.at.get(node.id, ()))
 
 
 def _inverses(op: str, value: int, k: int) -> tuple[int, ...]:

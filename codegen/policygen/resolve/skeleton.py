@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator
 
 from attrs import evolve
-from attrs import field
 from attrs import frozen
 
+from policygen.lang.simplify import substitute
 from policygen.lang.tree import TRUE
-from policygen.lang.tree import Compare
 from policygen.lang.tree import Const
 from policygen.lang.tree import Expr
 from policygen.lang.tree import Member
 from policygen.lang.tree import free_names
 from policygen.lang.tree import walk
 from policygen.load.targets import present
+from policygen.model.facts import effective
+from policygen.model.types import COMPUTE_CAPABILITY
 from policygen.model.types import TOOLKIT
-from policygen.model.types import VersionType
 from policygen.resolve.instance import TargetInstance
 from policygen.resolve.instance import target_instance
 from policygen.resolve.specialise import Rules
@@ -56,9 +55,14 @@ class Situation:
 
 
 class Skeleton:
-    """One rule set of an algorithm on a target, alone: what other rule sets would answer is left to `REST`."""
+    """One rule set of an algorithm on a target, alone: what other rule sets would answer is left to `REST`.
 
-    def __init__(self, spec: Spec, target: Target, rule_set: RuleSet) -> None:
+    `instances` is shared by the rule sets of one target.
+    """
+
+    def __init__(
+        self, spec: Spec, target: Target, rule_set: RuleSet, instances: dict[tuple[int, str], TargetInstance]
+    ) -> None:
         self.target = target
         self.rule_set = rule_set
         algorithm = spec.algorithms[rule_set.algorithm]
@@ -67,7 +71,7 @@ class Skeleton:
         self._spec = evolve(spec, algorithms={**spec.algorithms, algorithm.name: bare}, targets={target.name: target})
         self._expressions = tuple(_expressions(rule_set, [let.expr for let in algorithm.lets]))
         self._apart = bool(algorithm.uses) or any("target" in free_names(expr) for expr in self._expressions)
-        self._instances: dict[Situation, TargetInstance] = {}
+        self._instances = instances
         self._rules: dict[tuple[Situation, str], Rules] = {}
         self.situations = self._situations()
 
@@ -83,10 +87,7 @@ class Skeleton:
         return next((feature for feature in ladder.requires if not present(self.target, feature, cc)), None)
 
     def _specialised(self, situation: Situation, activated: Point | None) -> Rules:
-        if situation not in self._instances:
-            name = self.target.name if self.target.reference_cc is not None else f"sm_{situation.cc}"
-            self._instances[situation] = target_instance(self._spec, name, dict(situation.assumed))
-        instance = self._instances[situation]
+        instance = self._instance(situation.cc, situation.assumed)
         ladders = [*self._ladders, _rest(self._ladders[0])] if self._ladders else []
         if activated is not None:
             active = evolve(activated, status=Status.ACTIVE)
@@ -97,32 +98,48 @@ class Skeleton:
         instance = evolve(instance, target=evolve(instance.target, rules=rules))
         return rules_for(self._spec, instance, self.rule_set.algorithm)
 
+    def _instance(self, cc: int, assumed: tuple[tuple[str, str], ...]) -> TargetInstance:
+        key = (cc, str(assumed))
+        if key not in self._instances:
+            name = self.target.name if self.target.reference_cc is not None else f"sm_{cc}"
+            self._instances[key] = target_instance(self._spec, name, dict(assumed))
+        return self._instances[key]
+
     def _situations(self) -> tuple[Situation, ...]:
+        """What the rules tell apart: capabilities and compilers for which they are the same share one situation."""
         target = self.target
         capabilities = sorted(target.capabilities) if target.reference_cc is None else [target.reference_cc]
-        cuts = sorted(self._cuts())
-        classes: dict[int, list[int]] = {}
-        for cc in capabilities:
-            # facts and used policies may differ from one capability to the next
-            position = cc if self._apart else bisect_right(cuts, cc)
-            classes.setdefault(position, []).append(cc)
-        plain = [Situation(tuple(group)) for group in classes.values()]
-        return (*plain, *(evolve(s, assumed=(("nvcc", text),)) for text in self._toolkits() for s in plain))
+        versioned = [e for e in self._expressions if not free_names(e).isdisjoint(("cc", "nvcc"))]
+        groups: dict[object, list[int]] = {}
+        found: list[tuple[list[int], tuple[tuple[str, str], ...]]] = []
+        for assumed in ((), *((("nvcc", text),) for text in self._toolkits())):
+            for cc in capabilities:
+                signature = self._signature(versioned, cc, assumed)
+                if signature not in groups:
+                    groups[signature] = []
+                    found.append((groups[signature], assumed))
+                groups[signature].append(cc)
+        return tuple(Situation(tuple(dict.fromkeys(group)), assumed) for group, assumed in found)
 
-    def _cuts(self) -> Iterator[int]:
-        for value in _versions(self._expressions, toolkit=False):
-            yield from (value, value + 1)
-        for ladder in self.rule_set.ladders:
-            ranges = [point.cc for point in ladder.points]
-            ranges += [self.target.features.get(feature) for feature in ladder.requires]
-            for interval in ranges:
-                if interval is not None:
-                    yield from (interval.low, interval.high + 1)
+    def _signature(self, versioned: list[Expr], cc: int, assumed: tuple[tuple[str, str], ...]) -> object:
+        constants: dict[str, Expr] = {"cc": Const(cc, COMPUTE_CAPABILITY)}
+        if assumed:
+            constants["nvcc"] = Const(TOOLKIT.version.pack(assumed[0][1]), TOOLKIT)
+        elif "nvcc" in self.target.facts and (nvcc := effective(self.target.facts["nvcc"], cc).value) is not None:
+            constants["nvcc"] = Const(nvcc, TOOLKIT)
+        ladders = self.rule_set.ladders
+        return (
+            # facts and used policies may differ from one capability to the next
+            cc if self._apart else None,
+            tuple(substitute(expr, constants) for expr in versioned),
+            tuple(p.cc is None or p.cc.low <= cc <= p.cc.high for ladder in ladders for p in ladder.points),
+            tuple(self.lacking(ladder, cc) for ladder in ladders),
+        )
 
     def _toolkits(self) -> list[str]:
         if "nvcc" not in self.target.facts:
             return []
-        values = {near for value in _versions(self._expressions, toolkit=True) for near in (value, value - 1)}
+        values = {near for value in _compared_toolkits(self._expressions) for near in (value, value - 1)}
         return [TOOLKIT.version.unpack(value) for value in sorted(values, reverse=True)]
 
 
@@ -168,14 +185,10 @@ def _expressions(rule_set: RuleSet, lets: list[Expr]) -> Iterator[Expr]:
                 yield from policy_expressions(point.policy)
 
 
-def _versions(expressions: tuple[Expr, ...], *, toolkit: bool) -> Iterator[int]:
-    for expr in expressions:
-        for node in walk(expr):
-            operands = (node.left, node.right) if isinstance(node, Compare) else ()
-            for operand in operands:
-                if isinstance(operand, Const) and isinstance(operand.type, VersionType):
-                    if (operand.type == TOOLKIT) is toolkit:
-                        yield int(operand.value)
-            if isinstance(node, Member) and isinstance(node.operand.type, VersionType):
-                if (node.operand.type == TOOLKIT) is toolkit:
-                    yield from (int(value) for value in node.values)
+def _compared_toolkits(expressions: tuple[Expr, ...]) -> Iterator[int]:
+    for node in (node for expr in expressions for node in walk(expr)):
+        match node:
+            case Const(value=int() as value) if node.type == TOOLKIT:
+                yield value
+            case Member(operand=operand) if operand.type == TOOLKIT:
+                yield from (int(value) for value in node.values)

@@ -124,7 +124,9 @@ class _Specialiser:
             ladders += own_ladders
         if not ladders or not _answers_all(ladders[-1]):
             place = sets[-1].location if sets else algorithm.location
-            reason = f"no point answers every key of {algorithm.name} on {self._instance.name}: end the last ladder with one"
+            reason = (
+                f"no point answers every key of {algorithm.name} on {self._instance.name}: end the last ladder with one"
+            )
             raise SpecError([Problem.at(place, "ladder", reason)])
         enforced = self._instance.runs_all_passes
         judged, unknown = self._constraints()
@@ -159,7 +161,9 @@ class _Specialiser:
         return substitute(expr, self._constants if constants is None else constants)
 
     def _rule_set(self, rule_set: RuleSet, taken: set[str]) -> tuple[list[Let], list[Ladder]]:
-        renamed = {let.name: f"{let.name}_of_{_identifier(rule_set.origin)}" for let in rule_set.lets if let.name in taken}
+        renamed = {
+            let.name: f"{let.name}_of_{_identifier(rule_set.origin)}" for let in rule_set.lets if let.name in taken
+        }
         names: dict[str, Expr] = {}
         lets: list[Let] = []
         constants = dict(self._constants)
@@ -234,13 +238,13 @@ class _Specialiser:
 
     def _alternatives(self) -> tuple[Alternative, ...]:
         return tuple(
-            evolve(a, otherwise=self._known(a.otherwise)) for a in self._algorithm.alternatives if self._lacking(a.requires)
+            evolve(a, otherwise=self._known(a.otherwise))
+            for a in self._algorithm.alternatives
+            if self._lacking(a.requires)
         )
 
     def _neutrals(self) -> tuple[Neutral, ...]:
-        return tuple(
-            evolve(n, when=self._known(n.when), value=self._known(n.value)) for n in self._algorithm.neutrals
-        )
+        return tuple(evolve(n, when=self._known(n.when), value=self._known(n.value)) for n in self._algorithm.neutrals)
 
     def _granule(self) -> Granule | None:
         rule = self._instance.target.block_rule
@@ -371,7 +375,9 @@ def thread_counts(policy: SubPolicy, at: Path = ()) -> list[tuple[Path, Path | N
     roles = roles_of(policy.struct)
     if Role.THREADS in roles and policy.counts is not Counts.NONE:
         items = roles.get(Role.ITEMS)
-        found.append(((*at, roles[Role.THREADS]), None if items is None else (*at, items), policy.counts is Counts.NOMINAL))
+        found.append(
+            ((*at, roles[Role.THREADS]), None if items is None else (*at, items), policy.counts is Counts.NOMINAL)
+        )
     for name, value in policy.fields:
         if isinstance(value, SubPolicy):
             found += thread_counts(value, (*at, name))
@@ -381,5 +387,3 @@ def thread_counts(policy: SubPolicy, at: Path = ()) -> list[tuple[Path, Path | N
 def roles_of(struct: Struct) -> dict[Role, str]:
     """The fields of a struct that have a role."""
     return {f.role: f.name for f in struct.fields if f.role is not None and not isinstance(f.type, RecordType)}
-
-

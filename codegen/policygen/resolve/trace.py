@@ -63,7 +63,9 @@ class Used:
     steps: tuple[Step, ...] = field(repr=False)
 
     def __str__(self) -> str:
-        return f"select: {self.name} is the policy of {self.algorithm}, of its point {self.point.id} ({self.point.location})"
+        return (
+            f"select: {self.name} is {self.algorithm}'s policy from its point {self.point.id} ({self.point.location})"
+        )
 
 
 @frozen

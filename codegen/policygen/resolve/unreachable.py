@@ -1,12 +1,13 @@
 """Proofs that a point never answers.
 
-The clauses of `Conditions` are weakened to ones over finitely many values: a comparison of one field with constants cuts
-its domain into cells, and any other condition becomes a truth value that is free, the same wherever it is written. What
-cannot hold even so holds for no key.
+The clauses of `Conditions` are weakened to ones over finitely many values: a comparison of one field with constants
+cuts its domain into cells, and any other condition becomes a truth value that is free, the same wherever it is written.
+What cannot hold even so holds for no key.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,6 +31,7 @@ from policygen.lang.tree import Not
 from policygen.lang.tree import free_names
 from policygen.lang.tree import path_of
 from policygen.lang.tree import rebuild
+from policygen.model.ranges import Interval
 from policygen.model.types import BOOL
 from policygen.model.types import IntType
 from policygen.model.types import ListType
@@ -77,6 +79,11 @@ def _narrowed(domains: Domains, own: Sequence[Clause]) -> Domains | None:
     return narrowed
 
 
+def covered_by(blocker: Point) -> str:
+    """The reason of a point that one other point shadows."""
+    return f"{blocker.id} ({blocker.location}) comes first and answers every key that it could answer"
+
+
 class _Proof:
     def __init__(self, algorithm: Algorithm, domains: Domains, clauses: Sequence[Clause], budget: int) -> None:
         self._budget = budget
@@ -119,9 +126,9 @@ class _Proof:
     def _told(self, blockers: list[Point]) -> str:
         if not blockers:
             return _CONTRADICTION
-        names = ", ".join(f"{p.id} ({p.location})" for p in blockers)
         if len(blockers) == 1:
-            return f"{names} comes first and answers every key that it could answer"
+            return covered_by(blockers[0])
+        names = ", ".join(f"{p.id} ({p.location})" for p in blockers)
         return f"{names} come first and between them answer every key that it could answer"
 
 
@@ -133,6 +140,7 @@ class _Abstraction:
         self._policy = {f.name for f in algorithm.policy.fields}
         outside = {path: i for path, i in domains.paths.items() if path.split(".")[0] not in self._policy}
         self._outside_policy = Domains(outside)
+        self._constants: dict[str, Mapping[str, Expr]] = {}
         self._fields = {n: f for n, f in variables_of(algorithm).items() if not isinstance(f.type, ListType)}
         self._lengths = {f"len {f.name}": f.type.max_length for f in algorithm.key if isinstance(f.type, ListType)}
         self._few: dict[str, tuple[Any, ...]] = {n: tuple(range(most + 1)) for n, most in self._lengths.items()}
@@ -147,7 +155,8 @@ class _Abstraction:
         """The weakened condition; it may grow `values`."""
         if condition.point is None:
             return self._weakened(condition.expr, "")
-        return self._weakened(substitute(condition.expr, policy_constants(condition.point)), condition.point.id)
+        constants = self._constants.setdefault(condition.point.id, policy_constants(condition.point))
+        return self._weakened(substitute(condition.expr, constants), condition.point.id)
 
     def values(self) -> dict[str, tuple[Any, ...]]:
         """The values that stand for all others."""
@@ -175,10 +184,18 @@ class _Abstraction:
             flat = self._flat(expr)
             if free_names(flat) <= self._few.keys() or self._is_cut(flat):
                 return flat
-        decided = self._decided(expr, self._outside_policy if sees_policy else self._domains)
+        decided = self._decided(expr, self._with_policy(point) if sees_policy else self._domains)
         if decided is not None:
             return decided
         return self._free.setdefault((expr, point if sees_policy else ""), Name(f"condition {len(self._free)}", BOOL))
+
+    def _with_policy(self, point: str) -> Domains:
+        known = {
+            path: Interval(expr.value, expr.value)
+            for path, expr in self._constants[point].items()
+            if isinstance(expr, Const) and isinstance(expr.value, int)
+        }
+        return self._outside_policy.with_paths(known)
 
     def _flat(self, expr: Expr) -> Expr:
         """The expression with a name for each part of a key that it looks at."""

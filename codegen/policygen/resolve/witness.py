@@ -14,11 +14,15 @@ from attrs import frozen
 from policygen.lang.tree import TRUE
 from policygen.model.problems import Problem
 from policygen.model.types import COMPUTE_CAPABILITY
+from policygen.resolve.conditions import covering
+from policygen.resolve.instance import TargetInstance
+from policygen.resolve.key_search import Found
 from policygen.resolve.key_search import KeySearch
 from policygen.resolve.skeleton import REST
 from policygen.resolve.skeleton import Situation
 from policygen.resolve.skeleton import Skeleton
 from policygen.resolve.specialise import Rules
+from policygen.resolve.unreachable import covered_by
 from policygen.resolve.unreachable import proof_of
 from policygen.spec import Ladder
 from policygen.spec import Point
@@ -27,7 +31,7 @@ from policygen.spec import Spec
 from policygen.spec import Status
 from policygen.spec import Target
 
-BUDGET = 4000
+BUDGET = 2000
 """Values that a search tries, and steps that a proof takes, for one point at one capability."""
 
 _NEAR_DEFAULTS = 400
@@ -42,6 +46,8 @@ class Witness:
         target_name: the target on which it answers.
         cc: the packed capability at which it answers.
         key: the whole key, as `Resolver` takes it.
+        answered: False where the ladder's `accept` turns the point down, for every key that was tried: then it decides
+            that the ladder is left.
         assumed: facts that must be set for it, such as ("nvcc", "13.4").
     """
 
@@ -49,6 +55,7 @@ class Witness:
     target_name: str
     cc: int
     key: Mapping[str, Any] = field(hash=False)
+    answered: bool = True
     assumed: tuple[tuple[str, str], ...] = ()
 
 
@@ -84,11 +91,7 @@ def reachability(spec: Spec, target: Target) -> tuple[Finding, ...]:
     Raises:
         SpecError: a rule needs a fact that the target does not know.
     """
-    return tuple(
-        finding
-        for name in sorted(target.rules)
-        for finding in _RuleSetSearch(spec, target, target.rules[name]).findings()
-    )
+    return _findings(spec, target, target.rules)
 
 
 def reference_reachability(spec: Spec, reference: str, target: Target) -> tuple[Finding, ...]:
@@ -97,10 +100,15 @@ def reference_reachability(spec: Spec, reference: str, target: Target) -> tuple[
     Raises:
         SpecError: a rule needs a fact that the family does not know.
     """
-    rules = spec.references.get(reference, {})
-    family = evolve(target, reference=reference)
+    return _findings(spec, evolve(target, reference=reference), spec.references.get(reference, {}))
+
+
+def _findings(spec: Spec, target: Target, rules: Mapping[str, RuleSet]) -> tuple[Finding, ...]:
+    instances: dict[tuple[int, str], TargetInstance] = {}
     return tuple(
-        finding for name in sorted(rules) for finding in _RuleSetSearch(spec, family, rules[name]).findings()
+        finding
+        for name in sorted(rules)
+        for finding in _RuleSetSearch(spec, target, rules[name], instances).findings()
     )
 
 
@@ -142,10 +150,12 @@ def _key_text(key: Mapping[str, Any]) -> str:
 
 
 class _RuleSetSearch:
-    def __init__(self, spec: Spec, target: Target, rule_set: RuleSet) -> None:
+    def __init__(
+        self, spec: Spec, target: Target, rule_set: RuleSet, instances: dict[tuple[int, str], TargetInstance]
+    ) -> None:
         self._algorithm = spec.algorithms[rule_set.algorithm]
         self._rule_set = rule_set
-        self._skeleton = Skeleton(spec, target, rule_set)
+        self._skeleton = Skeleton(spec, target, rule_set, instances)
         self._searches: dict[int, KeySearch] = {}
 
     def findings(self) -> Iterable[Finding]:
@@ -161,6 +171,9 @@ class _RuleSetSearch:
         within = [s for s in self._skeleton.situations if _answers_at(point, s)]
         if not within:
             return Unreachable(point, self._no_capability())
+        earlier = covering(ladder, point)
+        if earlier is not None:
+            return Unreachable(point, covered_by(earlier))
         for situation in within:
             found = self._at(position, ladder, point, situation)
             if isinstance(found, Witness):
@@ -182,14 +195,27 @@ class _RuleSetSearch:
         if all(p.id != point.id for p in rules.points):
             return Unreachable(point, self._why_absent(rules, position, ladder, point))
         search = self._search(rules)
-        clauses = search.conditions.clauses(point.id)
+        result = self._searched(search, point, accepted=True)
+        if isinstance(result, Found) or ladder.accept is None:
+            answers = result
+        else:
+            # it may still decide: where it is not accepted, no later point of the ladder is asked
+            considered = self._searched(search, point, accepted=False)
+            answers = considered if isinstance(considered, Found) else result
+        if isinstance(answers, Found):
+            assert answers.key is not None
+            return Witness(point, rules.target, situation.cc, answers.key, answers.answered, situation.assumed)
+        return answers
+
+    def _searched(self, search: KeySearch, point: Point, *, accepted: bool) -> Found | Unreachable | Unproven:
+        clauses = search.conditions.clauses(point.id, accepted=accepted)
         assert clauses is not None
         tried = 0
         for deviations, budget in ((0, _NEAR_DEFAULTS), (1, _NEAR_DEFAULTS), (len(self._algorithm.key), BUDGET)):
-            key, steps = search.find(clauses, point.id, deviations, budget)
-            tried += steps
-            if key is not None:
-                return Witness(point, rules.target, situation.cc, key, situation.assumed)
+            found = search.find(clauses, point.id, deviations, budget)
+            tried += found.tried
+            if found.key is not None:
+                return found
             if deviations == 1 and (reason := proof_of(self._algorithm, clauses, BUDGET)) is not None:
                 return Unreachable(point, reason)
         return Unproven(point, tried)
@@ -233,6 +259,9 @@ def _version(cc: int) -> str:
 
 
 def _joined(reasons: Mapping[str, list[Situation]]) -> str:
+    # what holds with the target's own facts is told, unless only others bring the point into play
+    own = {reason: kept for reason, found in reasons.items() if (kept := [s for s in found if not s.assumed])}
+    reasons = own or reasons
     if len(reasons) == 1:
         return next(iter(reasons))
     told = []

@@ -191,12 +191,15 @@ class _HeaderPrinter:
 
     def _point(self) -> list[str]:
         head = _template_head(self._algorithm)
+        # a function and not an array: device code cannot read an array of pointers at namespace scope
         found = ["", "// Ids of the points, in the order in which they are tried."]
-        found += ["inline constexpr const char* const point_ids[] = {"]
-        found += [f'  "{point.id}",' for point in self._program.points]
-        found += ["};", "", "// Id of the point that a key's policy comes from.", *head]
+        found += ["POLICYGEN_FUNCTION constexpr const char* point_id(int number)", "{", "  switch (number)", "  {"]
+        for number, point in enumerate(self._program.points):
+            found += [f"    case {number}:", f'      return "{point.id}";']
+        found += ["    default:", '      return "";', "  }", "}"]
+        found += ["", "// Id of the point that a key's policy comes from.", *head]
         found.append(f"POLICYGEN_FUNCTION constexpr const char* point(const {self._key_type()}& k)")
-        return [*found, "{", "  return point_ids[detail::resolve(k).point];", "}"]
+        return [*found, "{", "  return point_id(detail::resolve(k).point);", "}"]
 
     def _fits(self) -> list[str]:
         rules, algorithm = self._program.rules, self._algorithm

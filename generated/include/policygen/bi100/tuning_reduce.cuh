@@ -909,24 +909,41 @@ POLICYGEN_FUNCTION constexpr policy select(const key& k)
 }
 
 // Ids of the points, in the order in which they are tried.
-inline constexpr const char* const point_ids[] = {
-  "gpu-to-gpu-2B",
-  "gpu-to-gpu-4B",
-  "gpu-to-gpu-8B",
-  "gpu-to-gpu-other",
-  "compound-12B",
-  "1B",
-  "2B",
-  "4B",
-  "8B",
-  "16B",
-  "other",
-};
+POLICYGEN_FUNCTION constexpr const char* point_id(int number)
+{
+  switch (number)
+  {
+    case 0:
+      return "gpu-to-gpu-2B";
+    case 1:
+      return "gpu-to-gpu-4B";
+    case 2:
+      return "gpu-to-gpu-8B";
+    case 3:
+      return "gpu-to-gpu-other";
+    case 4:
+      return "compound-12B";
+    case 5:
+      return "1B";
+    case 6:
+      return "2B";
+    case 7:
+      return "4B";
+    case 8:
+      return "8B";
+    case 9:
+      return "16B";
+    case 10:
+      return "other";
+    default:
+      return "";
+  }
+}
 
 // Id of the point that a key's policy comes from.
 POLICYGEN_FUNCTION constexpr const char* point(const key& k)
 {
-  return point_ids[detail::resolve(k).point];
+  return point_id(detail::resolve(k).point);
 }
 
 // Whether a policy keeps the constraints of the target for a key.

@@ -586,18 +586,29 @@ POLICYGEN_FUNCTION constexpr policy select(const key& k)
 }
 
 // Ids of the points, in the order in which they are tried.
-inline constexpr const char* const point_ids[] = {
-  "gpu-to-gpu-sm90-f32",
-  "gpu-to-gpu-sm86-f32",
-  "gpu-to-gpu-sm86-f64",
-  "gpu-to-gpu-sm60",
-  "sm60",
-};
+POLICYGEN_FUNCTION constexpr const char* point_id(int number)
+{
+  switch (number)
+  {
+    case 0:
+      return "gpu-to-gpu-sm90-f32";
+    case 1:
+      return "gpu-to-gpu-sm86-f32";
+    case 2:
+      return "gpu-to-gpu-sm86-f64";
+    case 3:
+      return "gpu-to-gpu-sm60";
+    case 4:
+      return "sm60";
+    default:
+      return "";
+  }
+}
 
 // Id of the point that a key's policy comes from.
 POLICYGEN_FUNCTION constexpr const char* point(const key& k)
 {
-  return point_ids[detail::resolve(k).point];
+  return point_id(detail::resolve(k).point);
 }
 
 // Whether a policy keeps the constraints of the target for a key. Upstream's own policies need not.

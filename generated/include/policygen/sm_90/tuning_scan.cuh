@@ -826,22 +826,37 @@ POLICYGEN_FUNCTION constexpr policy select(const key& k)
 }
 
 // Ids of the points, in the order in which they are tried.
-inline constexpr const char* const point_ids[] = {
-  "lookahead-sm90-stable",
-  "sm90-1B",
-  "sm90-2B",
-  "sm90-f32",
-  "sm90-4B",
-  "sm90-f64",
-  "sm90-8B",
-  "sm90-int128",
-  "sm86",
-};
+POLICYGEN_FUNCTION constexpr const char* point_id(int number)
+{
+  switch (number)
+  {
+    case 0:
+      return "lookahead-sm90-stable";
+    case 1:
+      return "sm90-1B";
+    case 2:
+      return "sm90-2B";
+    case 3:
+      return "sm90-f32";
+    case 4:
+      return "sm90-4B";
+    case 5:
+      return "sm90-f64";
+    case 6:
+      return "sm90-8B";
+    case 7:
+      return "sm90-int128";
+    case 8:
+      return "sm86";
+    default:
+      return "";
+  }
+}
 
 // Id of the point that a key's policy comes from.
 POLICYGEN_FUNCTION constexpr const char* point(const key& k)
 {
-  return point_ids[detail::resolve(k).point];
+  return point_id(detail::resolve(k).point);
 }
 
 // Whether a policy keeps the constraints of the target for a key. Upstream's own policies need not.

@@ -434,15 +434,22 @@ POLICYGEN_FUNCTION constexpr policy select(const key<N>& k)
 }
 
 // Ids of the points, in the order in which they are tried.
-inline constexpr const char* const point_ids[] = {
-  "sm90",
-};
+POLICYGEN_FUNCTION constexpr const char* point_id(int number)
+{
+  switch (number)
+  {
+    case 0:
+      return "sm90";
+    default:
+      return "";
+  }
+}
 
 // Id of the point that a key's policy comes from.
 template <int N>
 POLICYGEN_FUNCTION constexpr const char* point(const key<N>& k)
 {
-  return point_ids[detail::resolve(k).point];
+  return point_id(detail::resolve(k).point);
 }
 
 // Whether a policy keeps the constraints of the target for a key. Upstream's own policies need not.

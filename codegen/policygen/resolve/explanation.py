@@ -1,0 +1,83 @@
+"""The explanation of one resolution: key, steps, facts with their evidence, and what is in conflict."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import frozen
+
+from policygen.model.dimensions import format_value
+from policygen.model.facts import EffectiveFact
+from policygen.resolve.resolver import Resolution
+from policygen.resolve.specialise import Rules
+
+
+@frozen
+class Explanation:
+    """A resolution, told. `as_dict` is the same for programs."""
+
+    target: str
+    algorithm: str
+    resolution: Resolution
+    facts: tuple[EffectiveFact, ...]
+
+    def lines(self) -> list[str]:
+        """The explanation as text, a line each."""
+        key = ", ".join(f"{name}={_shown(value)}" for name, value in self.resolution.key.as_dict().items())
+        found = [f"{self.algorithm} on {self.target}", f"key: {key}"]
+        found += [str(step) for step in self.resolution.trace]
+        found += [f"policy: {line}" for line in _policy_lines(self.resolution.policy.as_dict())]
+        found += [f"fact: {_fact(fact)}" for fact in self.facts]
+        found += [f"conflict: {conflict}" for fact in self.facts for conflict in fact.conflicts]
+        return found
+
+    def as_dict(self) -> dict[str, Any]:
+        """The explanation as data."""
+        return {
+            "target": self.target,
+            "algorithm": self.algorithm,
+            "key": self.resolution.key.as_dict(),
+            "policy": self.resolution.policy.as_dict(),
+            "point": {
+                "id": self.resolution.point,
+                "origin": self.resolution.origin,
+                "location": str(self.resolution.point_rule.location),
+                "benchmark": self.resolution.point_rule.benchmark,
+                "reason": self.resolution.point_rule.reason,
+                "source": self.resolution.point_rule.source,
+            },
+            "trace": [str(step) for step in self.resolution.trace],
+            "facts": {fact.name: _fact(fact) for fact in self.facts},
+            "conflicts": [str(conflict) for fact in self.facts for conflict in fact.conflicts],
+        }
+
+
+def explanation(rules: Rules, resolution: Resolution) -> Explanation:
+    """Explains a resolution by the rules that gave it."""
+    facts = rules.instance.facts
+    used = tuple(facts[name] for name in rules.facts_used if name in facts)
+    return Explanation(rules.target, rules.algorithm.name, resolution, used)
+
+
+def _fact(fact: EffectiveFact) -> str:
+    if fact.value is None:
+        return f"{fact.name} is not known"
+    text = f"{fact.name} = {format_value(fact.dimension, fact.value)}"
+    if fact.kind is not None and fact.reading is not None:
+        text += f", {fact.kind.value} {fact.reading.date} ({fact.reading.source})"
+    if len(fact.plausible) > 1:
+        text += f"; must hold for {', '.join(format_value(fact.dimension, v) for v in fact.plausible)}"
+    return text
+
+
+def _shown(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _policy_lines(policy: dict[str, Any], at: str = "") -> list[str]:
+    own = ", ".join(f"{name} {_shown(value)}" for name, value in policy.items() if not isinstance(value, dict))
+    found = [f"{at or 'root'}: {own}"] if own else []
+    for name, value in policy.items():
+        if isinstance(value, dict):
+            found += _policy_lines(value, f"{at}.{name}" if at else name)
+    return found

@@ -1,0 +1,193 @@
+"""Header, Python module and resolver answer alike, for any key."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import frozen
+from compilers import WARNINGS
+from compilers import HostCompiler
+from compilers import host_compilers
+from emit.host_main import encoded_key
+from emit.host_main import encoded_policy
+from emit.host_main import host_main
+from interpreters import find_python310
+
+import policygen.project
+from policygen.parity.random_keys import random_keys
+from policygen.parity.toolchain import ToolchainMissing
+from policygen.parity.toolchain import find_toolchain
+from policygen.resolve.candidate import NoPolicy
+from policygen.resolve.resolver import Resolver
+
+ROOT = Path(__file__).parents[2]
+TARGETS = ("bi100", "sm_90")
+KEYS = 10_000
+
+
+@frozen
+class Answers:
+    """Random keys of one algorithm with what the resolver says of them."""
+
+    resolver: Resolver
+    answered: tuple[tuple[dict[str, Any], Any, str], ...]
+    refused: tuple[dict[str, Any], ...]
+
+
+@lru_cache(maxsize=None)
+def answers(target: str, algorithm: str) -> Answers:
+    resolver = policygen.project.load(ROOT).resolver(target, algorithm)
+    answered, refused = [], []
+    for key in _keys(resolver, algorithm):
+        whole = resolver.whole_key(key)
+        try:
+            candidate = resolver.candidate(whole)
+        except NoPolicy:
+            refused.append(whole)
+        else:
+            answered.append((whole, candidate.policy, candidate.point.id))
+    return Answers(resolver, tuple(answered), tuple(refused))
+
+
+def _keys(resolver: Resolver, algorithm: str) -> list[dict[str, Any]]:
+    keys = random_keys(resolver.rules.algorithm, KEYS, seed=20261130)
+    # odd sizes of the range where an engine's accumulators lie
+    small = random_keys(resolver.rules.algorithm, 400, seed=1)
+    for size, key in enumerate(small, start=1):
+        for field in key:
+            if field == "accum_size":
+                key[field] = size
+    return [*keys, *small]
+
+
+def algorithms() -> list[str]:
+    return list(policygen.project.load(ROOT).spec.algorithms)
+
+
+def run_header(compiler: list[str], target: str, folder: Path) -> list[str]:
+    """Compiles the program around the checked-in headers and gives it all keys."""
+    names = algorithms()
+    sets = [answers(target, name) for name in names]
+    source = folder / f"main.{'cu' if 'nvcc' in compiler[0] else 'cpp'}"
+    source.write_text(host_main(target, [s.resolver.rules.algorithm for s in sets]))
+    program = folder / "main"
+    command = [*compiler, f"-I{ROOT / 'generated' / 'include'}", str(source), "-o", str(program)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-4000:]
+    lines = [
+        encoded_key(number, s.resolver.rules.algorithm, key)
+        for number, s in enumerate(sets)
+        for key, _, _ in s.answered
+    ]
+    output = subprocess.run([str(program)], input="\n".join(lines), capture_output=True, text=True, check=True).stdout
+    return output.splitlines()
+
+
+def expected(target: str) -> list[str]:
+    return [
+        encoded_policy(s.resolver.rules.algorithm, policy, point)
+        for s in (answers(target, name) for name in algorithms())
+        for _, policy, point in s.answered
+    ]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("standard", ["c++17", "c++20"])
+@pytest.mark.parametrize("compiler", host_compilers(), ids=lambda compiler: compiler.name)
+def test_header_answers_as_the_resolver(compiler: HostCompiler, standard: str, target: str, tmp_path: Path) -> None:
+    output = run_header([str(compiler.path), f"-std={standard}", *WARNINGS], target, tmp_path)
+    assert output == expected(target)
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("target", TARGETS)
+def test_header_answers_as_the_resolver_under_nvcc(target: str, tmp_path: Path) -> None:
+    try:
+        toolchain = find_toolchain()
+    except ToolchainMissing as error:
+        pytest.skip(str(error))
+    flags = ["-std=c++17", "-arch=sm_90", "-Werror", "all-warnings", f"-Xcompiler={','.join(WARNINGS)}"]
+    library = [f"-L{toolchain.library}"] if toolchain.library is not None else []
+    output = run_header([str(toolchain.nvcc), *flags, *library], target, tmp_path)
+    assert output == expected(target)
+
+
+RUN_MODULE = """
+import json, sys
+from importlib import import_module
+for line in sys.stdin:
+    target, algorithm, key = json.loads(line)
+    module = import_module("policygen_tables." + target + "." + algorithm)
+    try:
+        print(json.dumps([module.policy(**key).as_dict(), module.point(**key)]))
+    except ValueError as error:
+        print(json.dumps([None, str(error)]))
+"""
+
+
+def run_module(python: Path, target: str) -> list[Any]:
+    lines = []
+    for name in algorithms():
+        s = answers(target, name)
+        lines += [json.dumps([target, name, key]) for key, _, _ in s.answered]
+        lines += [json.dumps([target, name, key]) for key in s.refused]
+    done = subprocess.run(
+        [str(python), "-W", "error", "-S", "-c", RUN_MODULE],
+        input="\n".join(lines),
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PYTHONPATH": str(ROOT / "generated" / "python")},
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_module_answers_as_the_resolver_on_python_3_10(target: str) -> None:
+    python = find_python310()
+    if python is None:
+        import vermin
+
+        for path in (ROOT / "generated" / "python").rglob("*.py"):
+            minimum = vermin.visit(vermin.Parser(path.read_text()).detect(vermin.Config())).minimum_versions()
+            assert minimum[1] <= (3, 10), path
+        pytest.skip("no Python 3.10 was found; vermin says that the modules run on it")
+    found = iter(run_module(python, target))
+    for name in algorithms():
+        s = answers(target, name)
+        for key, policy, point in s.answered:
+            assert next(found) == [json.loads(json.dumps(policy)), point], (name, key)
+        for key in s.refused:
+            assert next(found)[0] is None, (name, key)
+    assert next(found, None) is None
+
+
+def test_blocks_of_bi100_are_whole_warps_whichever_warp_size_is_true() -> None:
+    def threads(policy: Any) -> list[int]:
+        found = [value for name, value in policy.items() if name == "threads_per_block"]
+        return found + [t for value in policy.values() if isinstance(value, dict) for t in threads(value)]
+
+    for name in algorithms():
+        for key, policy, _ in answers("bi100", name).answered:
+            assert all(t % 64 == 0 for t in threads(policy)), (name, key, policy)
+
+
+@pytest.mark.parametrize("name", ["reduce", "scan"])
+def test_a_key_without_a_policy_stops_the_program_that_asks(name: str, tmp_path: Path) -> None:
+    s = answers("bi100", name)
+    algorithm = s.resolver.rules.algorithm
+    source, program = tmp_path / "main.cpp", tmp_path / "main"
+    source.write_text(host_main("bi100", [algorithm]))
+    include = f"-I{ROOT / 'generated' / 'include'}"
+    subprocess.run(["g++", "-std=c++17", include, str(source), "-o", str(program)], check=True)
+    refused = s.refused[:5]
+    assert refused
+    for key in refused:
+        done = subprocess.run([str(program)], input=encoded_key(0, algorithm, key), text=True, check=False)
+        assert done.returncode != 0
