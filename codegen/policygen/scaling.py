@@ -28,7 +28,7 @@ class ScaledCounts(NamedTuple):
     threads_per_block: int
 
 
-def _positive(instance: object, attribute: object, value: int) -> None:
+def _positive(_instance: object, _attribute: object, value: int) -> None:
     if value < 1:
         raise ValueError(f"counts are at least 1, not {value}")
 

@@ -127,8 +127,11 @@ class Point:
 
 @frozen
 class Ladder:
-    """Ordered points. The first that matches is the candidate; if `accept` fails on the scaled candidate, the ladder
-    is left and the next one is tried. `requires` names features without which the ladder is not entered."""
+    """Ordered points: the first that matches is the candidate.
+
+    If `accept` fails on the scaled candidate, the ladder is left and the next one is tried. `requires` names features
+    without which the ladder is not entered.
+    """
 
     id: str
     origin: str
@@ -292,8 +295,10 @@ class Algorithm:
 
 @frozen
 class BlockRule:
-    """A target's rule for the threads of a block: rounded down to a multiple of a fact's plausible values, at least
-    one multiple."""
+    """A target's rule for the threads of a block.
+
+    They are rounded down to a multiple of a fact's plausible values, and are at least one multiple.
+    """
 
     multiple_of: str
     reason: str

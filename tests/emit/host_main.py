@@ -21,7 +21,15 @@ def host_main(target: str, algorithms: list[Algorithm]) -> str:
     lines = [f"#include <policygen/{target}/tuning.cuh>", "#include <iostream>", "#include <cstdint>", ""]
     for number, algorithm in enumerate(algorithms):
         lines += _algorithm(target, number, algorithm)
-    lines += ["int main()", "{", "  int algorithm;", "  while (std::cin >> algorithm)", "  {", "    switch (algorithm)", "    {"]
+    lines += [
+        "int main()",
+        "{",
+        "  int algorithm;",
+        "  while (std::cin >> algorithm)",
+        "  {",
+        "    switch (algorithm)",
+        "    {",
+    ]
     for number, _ in enumerate(algorithms):
         lines += [f"      case {number}:", f"        answer_{number}();", "        break;"]
     return "\n".join([*lines, "    }", "    std::cout << '\\n';", "  }", "}", ""])
@@ -30,12 +38,22 @@ def host_main(target: str, algorithms: list[Algorithm]) -> str:
 def _algorithm(target: str, number: int, algorithm: Algorithm) -> list[str]:
     space = f"policygen::{identifier(target)}::{identifier(algorithm.name)}"
     lists = [f for f in algorithm.key if isinstance(f.type, ListType)]
-    lines = [f"namespace algorithm_{number}", "{", "using namespace policygen;", f"using namespace {space};", "template <class Key>"]
+    lines = [
+        f"namespace algorithm_{number}",
+        "{",
+        "using namespace policygen;",
+        f"using namespace {space};",
+        "template <class Key>",
+    ]
     lines += ["void answer(Key k)", "{"]
     for field in algorithm.key:
         if isinstance(field.type, ListType):
             element = field.type.element.struct
-            lines += [f"  for (int i = 0; i < k.{field.name}.size(); ++i)", "  {", f"    {type_name(field.type.element)} x{{}};"]
+            lines += [
+                f"  for (int i = 0; i < k.{field.name}.size(); ++i)",
+                "  {",
+                f"    {type_name(field.type.element)} x{{}};",
+            ]
             lines += [f"  {line}" for part in element.fields for line in _read(f"x.{part.name}", part.type)]
             # an empty list has no items to write to
             lines += [f"    const_cast<{type_name(field.type.element)}*>(k.{field.name}.begin())[i] = x;", "  }"]
@@ -59,7 +77,13 @@ def _longest(kind: Type) -> int:
 def _read(place: str, kind: Type) -> list[str]:
     if isinstance(kind, RecordType):
         return [line for part in kind.struct.fields for line in _read(f"{place}.{part.name}", part.type)]
-    return ["  {", "    std::int64_t v;", "    std::cin >> v;", f"    {place} = static_cast<{type_name(kind)}>(v);", "  }"]
+    return [
+        "  {",
+        "    std::int64_t v;",
+        "    std::cin >> v;",
+        f"    {place} = static_cast<{type_name(kind)}>(v);",
+        "  }",
+    ]
 
 
 def _write(place: str, struct: Struct) -> list[str]:

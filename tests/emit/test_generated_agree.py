@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import subprocess
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from attrs import frozen
+
+import policygen.project
 from compilers import WARNINGS
 from compilers import HostCompiler
 from compilers import host_compilers
@@ -17,8 +19,6 @@ from emit.host_main import encoded_key
 from emit.host_main import encoded_policy
 from emit.host_main import host_main
 from interpreters import find_python310
-
-import policygen.project
 from policygen.parity.random_keys import random_keys
 from policygen.parity.toolchain import ToolchainMissing
 from policygen.parity.toolchain import find_toolchain
@@ -39,11 +39,11 @@ class Answers:
     refused: tuple[dict[str, Any], ...]
 
 
-@lru_cache(maxsize=None)
+@cache
 def answers(target: str, algorithm: str) -> Answers:
     resolver = policygen.project.load(ROOT).resolver(target, algorithm)
     answered, refused = [], []
-    for key in _keys(resolver, algorithm):
+    for key in _keys(resolver):
         whole = resolver.whole_key(key)
         try:
             candidate = resolver.candidate(whole)
@@ -54,7 +54,7 @@ def answers(target: str, algorithm: str) -> Answers:
     return Answers(resolver, tuple(answered), tuple(refused))
 
 
-def _keys(resolver: Resolver, algorithm: str) -> list[dict[str, Any]]:
+def _keys(resolver: Resolver) -> list[dict[str, Any]]:
     keys = random_keys(resolver.rules.algorithm, KEYS, seed=20261130)
     # odd sizes of the range where an engine's accumulators lie
     small = random_keys(resolver.rules.algorithm, 400, seed=1)

@@ -82,9 +82,7 @@ def test_scaled_reductions(
         ((384, 16), 8, 8, 384, 24576),
     ],
 )
-def test_counts_that_no_row_has(
-    nominal: tuple[int, int], size: int, items: int, threads: int, tile_bytes: int
-) -> None:
+def test_counts_that_no_row_has(nominal: tuple[int, int], size: int, items: int, threads: int, tile_bytes: int) -> None:
     assert scale_mem_bound(*nominal, size) == (items, threads)
     assert items * threads * size == tile_bytes
 

@@ -121,7 +121,6 @@ def test_reachability_is_quick() -> None:
     assert least < 0.3
 
 
-
 @pytest.fixture
 def project(tmp_path: Path) -> Callable[..., Spec]:
     """Specs with some text of one file replaced."""
@@ -416,7 +415,10 @@ def test_verdicts_agree_with_trying_every_key(seed: int) -> None:
     resolve = Resolver(rules_for(spec, target_instance(evolve(spec, targets={"bi100": target}), "bi100"), "reduce"))
     considered: set[str] = set()
     for values in product(
-        ("float32", "int64", "other", "int8"), ("plus", "min", "max", "other"), (4, 8), range(1, 15),
+        ("float32", "int64", "other", "int8"),
+        ("plus", "min", "max", "other"),
+        (4, 8),
+        range(1, 15),
         ("run_to_run", "not_guaranteed"),
     ):
         key = dict(zip(("accum_t", "operation_t", "offset_size", "accum_size", "determinism"), values, strict=True))

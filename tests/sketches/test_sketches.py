@@ -203,11 +203,7 @@ def oracle(toolchain: Toolchain, pytestconfig: pytest.Config) -> Oracle:
 
 
 def storage(spec: Spec, algorithm: str, constraint: str, **names: Any) -> int:
-    needs = [
-        c.need
-        for c in spec.algorithms[algorithm].constraints
-        if c.id == constraint or c.id.startswith(f"{constraint}-")
-    ]
+    needs = [c.need for c in spec.algorithms[algorithm].constraints if c.id.startswith(constraint)]
     assert needs[0] is not None
     return int(evaluate(needs[0], {"target": {"warp_size": 32}, **names}))
 

@@ -25,11 +25,11 @@ def build(session: Session, targets: tuple[str, ...], all_targets: bool, strict:
     """
     if bool(targets) == all_targets:
         refuse(["say what to build: --target NAME, or --all for the targets of policygen.toml"])
-    from policygen.load.package_data import data_dir
-    from policygen.load.project_root import find_project
     from policygen.emit.build_state import BuildState
     from policygen.emit.build_state import compiler_files
     from policygen.emit.build_state import digest_of
+    from policygen.load.package_data import data_dir
+    from policygen.load.project_root import find_project
 
     root = find_project(session.project_dir)
     names = root.settings.targets if all_targets else targets

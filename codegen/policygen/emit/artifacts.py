@@ -103,7 +103,10 @@ class _TargetEmitter:
 
     def _header(self, header: CppHeader, rules: Rules, spec_hash: str) -> Artifact:
         text = _template("cuda/tuning.cuh.j2").render(
-            banner=[*_banner(self._instance.name, rules.algorithm.title, self._command, spec_hash), *self._notes(rules)],
+            banner=[
+                *_banner(self._instance.name, rules.algorithm.title, self._command, spec_hash),
+                *self._notes(rules),
+            ],
             header=header,
             guard=header.guard,
             definitions=header.definitions,

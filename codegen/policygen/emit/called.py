@@ -17,7 +17,6 @@ from policygen.lang.tree import Function
 from policygen.lang.tree import Lookup
 from policygen.lang.tree import Table
 from policygen.lang.tree import walk
-from policygen.spec import Constraint
 
 
 def expressions_of(statements: tuple[Statement, ...]) -> Iterator[Expr]:
@@ -39,14 +38,6 @@ def expressions_of(statements: tuple[Statement, ...]) -> Iterator[Expr]:
                 pass
 
 
-def constraint_expressions(constraints: tuple[Constraint, ...]) -> Iterator[Expr]:
-    """Every expression of some constraints."""
-    for constraint in constraints:
-        for expr in (constraint.when, constraint.check, constraint.need, constraint.limit, constraint.unknown):
-            if expr is not None:
-                yield expr
-
-
 def called_functions(program: Program, more: tuple[Expr, ...] = ()) -> tuple[Function, ...]:
     """The functions that a program (and some more expressions) calls."""
     found: dict[str, Function] = {}
@@ -59,7 +50,7 @@ def called_functions(program: Program, more: tuple[Expr, ...] = ()) -> tuple[Fun
                 visit(node.function.result)
                 found[node.function.name] = node.function
 
-    for expr in (*_defaults(program), *expressions_of(program.statements), *more):
+    for expr in (*expressions_of(program.statements), *more):
         visit(expr)
     return tuple(found.values())
 
@@ -67,7 +58,7 @@ def called_functions(program: Program, more: tuple[Expr, ...] = ()) -> tuple[Fun
 def called_tables(program: Program, more: tuple[Expr, ...] = ()) -> tuple[Table, ...]:
     """The tables that a program (and some more expressions) looks into."""
     found: dict[str, Table] = {}
-    exprs = [*_defaults(program), *expressions_of(program.statements), *more]
+    exprs = [*expressions_of(program.statements), *more]
     for function in called_functions(program, more):
         exprs += [expr for _, expr in function.lets] + [function.result]
     for expr in exprs:
@@ -75,13 +66,3 @@ def called_tables(program: Program, more: tuple[Expr, ...] = ()) -> tuple[Table,
             if isinstance(node, Lookup):
                 found.setdefault(node.table.name, node.table)
     return tuple(found.values())
-
-
-def _defaults(program: Program) -> Iterator[Expr]:
-    """Defaults of key fields, which the Python module evaluates, with the lets behind them."""
-    algorithm = program.rules.algorithm
-    for field in algorithm.key:
-        if field.default is not None:
-            yield field.default
-    for let in algorithm.lets:
-        yield let.expr

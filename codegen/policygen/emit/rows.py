@@ -17,7 +17,11 @@ def row_reason(row: Row) -> str:
     """`bi100/plus-16B: lookback literal 256 x 12; lookback.items_per_thread 12 -> 11: ..`."""
     resolution = row.resolution
     parts = list(dict.fromkeys(text for step in resolution.trace if (text := _told(step)) is not None))
-    return f"{resolution.origin}/{resolution.point}: {'; '.join(parts)}" if parts else f"{resolution.origin}/{resolution.point}"
+    return (
+        f"{resolution.origin}/{resolution.point}: {'; '.join(parts)}"
+        if parts
+        else f"{resolution.origin}/{resolution.point}"
+    )
 
 
 def _told(step: Step) -> str | None:

@@ -11,18 +11,22 @@ from typing import TypeAlias
 from attrs import field
 from attrs import frozen
 
+from policygen.lang.simplify import fold_constants
 from policygen.lang.tree import TRUE
+from policygen.lang.tree import Apply
 from policygen.lang.tree import Arith
 from policygen.lang.tree import Call
 from policygen.lang.tree import Compare
 from policygen.lang.tree import Const
 from policygen.lang.tree import Expr
 from policygen.lang.tree import Field
+from policygen.lang.tree import Function
 from policygen.lang.tree import Member
 from policygen.lang.tree import Name
 from policygen.lang.tree import Not
 from policygen.lang.tree import conjunction
 from policygen.lang.tree import free_names
+from policygen.lang.tree import walk
 from policygen.model.types import INT32
 from policygen.model.types import INT64
 from policygen.model.types import SCALING_RESULT
@@ -147,7 +151,9 @@ class _Lowering:
         for number, ladder in enumerate(rules.ladders):
             body += self._ladder(ladder, first=number == 0)
         body += self._adapt() + self._constrain() + self._canonicalise()
-        definitions = {let.name: (Define(let.name, let.expr), free_names(let.expr)) for let in rules.lets}
+        definitions: dict[str, tuple[Statement, set[str]]] = {
+            let.name: (Define(let.name, let.expr), free_names(let.expr)) for let in rules.lets
+        }
         for name, used, key in rules.uses:
             use_needs = {n for _, expr in key for n in free_names(expr)}
             definitions[name] = (DefineUse(name, used.algorithm.name, key), use_needs)
@@ -160,7 +166,7 @@ class _Lowering:
         )
 
     def _ladder(self, ladder: Ladder, first: bool) -> list[Statement]:
-        conditions = [] if first else [_NO_CANDIDATE]
+        conditions: list[Expr] = [] if first else [_NO_CANDIDATE]
         if ladder.when != TRUE:
             conditions.append(ladder.when)
         chain = If(tuple((_condition(point), self._point(ladder, point)) for point in ladder.points))
@@ -261,7 +267,9 @@ class _Lowering:
         empty = self._rules.algorithm.empty_block
         if empty is None:
             name = ".".join(threads)
-            return If(((condition, (Refuse(f"{name}: one item exceeds 48 KiB, and the tile lives in shared memory"),)),))
+            return If(
+                ((condition, (Refuse(f"{name}: one item exceeds 48 KiB, and the tile lives in shared memory"),)),)
+            )
         body: list[Statement] = [Note(empty.reason), Assign(threads, Const(multiple, INT32))]
         if items is not None:
             body.append(Assign(items, Const(empty.items_per_thread, INT32)))
@@ -273,13 +281,16 @@ class _Lowering:
             violated = violation(constraint)
             applies = [constraint.when] if constraint.when != TRUE else []
             if constraint.unknown is not None:
-                applies.append(Not(constraint.unknown))
+                applies.append(fold_constants(Not(constraint.unknown)))
+            condition = conjunction([*applies, violated])
+            refuse = Refuse(_refusal(constraint))
             steps = [self._lowered(path, violated) for path in constraint.shrink]
-            if constraint.otherwise is Otherwise.ERROR:
-                steps.append(If(((violated, (Refuse(_refusal(constraint)),)),)))
-            if not steps:
-                continue
-            found.append(If(((conjunction([*applies, violated]), tuple(steps)),)))
+            if not steps and constraint.otherwise is Otherwise.ERROR:
+                found.append(If(((condition, (refuse,)),)))
+            elif steps:
+                if constraint.otherwise is Otherwise.ERROR:
+                    steps.append(If(((violated, (refuse,)),)))
+                found.append(If(((condition, tuple(steps)),)))
         return found
 
     def _lowered(self, path: Path, violated: Expr) -> Statement:
@@ -300,9 +311,7 @@ class _Lowering:
         )
 
     def _canonicalise(self) -> list[Statement]:
-        return [
-            If(((n.when, (Note(n.proof), Assign(n.path, n.value))),)) for n in self._rules.neutrals
-        ]
+        return [If(((n.when, (Note(n.proof), Assign(n.path, n.value))),)) for n in self._rules.neutrals]
 
 
 def _refusal(constraint: Constraint) -> str:
@@ -312,12 +321,25 @@ def _refusal(constraint: Constraint) -> str:
 
 
 def violation(constraint: Constraint) -> Expr:
-    """The condition under which a constraint does not hold."""
+    """The condition under which a constraint does not hold. What it measures is a function of its own."""
     if constraint.check is not None:
-        return Not(constraint.check)
-    assert constraint.need is not None
+        return fold_constants(Not(constraint.check))
     assert constraint.limit is not None
-    return Compare(">", constraint.need, constraint.limit)
+    return Compare(">", measured(constraint), constraint.limit)
+
+
+def measured(constraint: Constraint) -> Expr:
+    """The need of a constraint: a call of a function of key, lets and policy that computes it."""
+    assert constraint.need is not None
+    parameters = tuple(sorted(_typed_names(constraint.need).items()))
+    name = "".join(c if c.isalnum() else "_" for c in constraint.id)
+    function = Function(f"need_of_{name}", parameters, (), constraint.need)
+    return Apply(function, tuple(Name(n, t) for n, t in parameters), constraint.need.type)
+
+
+def _typed_names(expr: Expr) -> dict[str, Type]:
+    free = free_names(expr)
+    return {node.id: node.type for node in walk(expr) if isinstance(node, Name) and node.id in free}
 
 
 def policy_field(struct: Struct, path: Path) -> Expr:
@@ -349,9 +371,7 @@ def _condition(point: Point) -> Expr:
     return conjunction([Compare(">=", _NUM_ITEMS, low), Compare("<=", _NUM_ITEMS, high), point.when])
 
 
-def _with_definitions(
-    names: set[str], definitions: Mapping[str, tuple[Statement, set[str]]]
-) -> tuple[Statement, ...]:
+def _with_definitions(names: set[str], definitions: Mapping[str, tuple[Statement, set[str]]]) -> tuple[Statement, ...]:
     """The definitions that some names need, each after those that it needs itself."""
     ordered: dict[str, Statement] = {}
 

@@ -95,7 +95,9 @@ def _scaled(most_items: int) -> Callable[[Intervals], dict[str, Interval]]:
         most = max(1, min(items.high * most_items, items.high * 4 // size.low))
         return {
             "items_per_thread": Interval(least, most),
-            "threads_per_block": Interval(min(threads.low, 32 if size.high * most <= scaling.TILE_BYTES else 0), threads.high),
+            "threads_per_block": Interval(
+                min(threads.low, 32 if size.high * most <= scaling.TILE_BYTES else 0), threads.high
+            ),
         }
 
     return fields
@@ -130,7 +132,8 @@ BUILTINS: dict[str, Builtin] = {
             (3, 3),
             clamp,
             lambda a: Interval(
-                clamp(a[0].low, a[1].low, max(a[1].low, a[2].low)), clamp(a[0].high, a[1].high, max(a[1].high, a[2].high))
+                clamp(a[0].low, a[1].low, max(a[1].low, a[2].low)),
+                clamp(a[0].high, a[1].high, max(a[1].high, a[2].high)),
             ),
         ),
         Builtin("ceil_div", (2, 2), ceil_div, _div_up, preconditions=(NATURAL, POSITIVE)),
@@ -142,7 +145,7 @@ BUILTINS: dict[str, Builtin] = {
             lambda a: Interval(max(0, a[0].low - a[1].high + 1), a[0].high),
             preconditions=(NATURAL, POSITIVE),
         ),
-        Builtin("is_power_of_two", (1, 1), is_power_of_two, lambda a: Interval(0, 1), result=BOOL),
+        Builtin("is_power_of_two", (1, 1), is_power_of_two, lambda _: Interval(0, 1), result=BOOL),
         Builtin(
             "power_of_two_factor",
             (1, 1),

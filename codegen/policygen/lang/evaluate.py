@@ -65,9 +65,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 class LazyNames(dict[str, Any]):
     """Names whose `let` definitions are evaluated when first asked for, and then kept."""
 
-    def __init__(
-        self, values: Mapping[str, Any] | Iterable[tuple[str, Any]], lets: Mapping[str, Evaluator]
-    ) -> None:
+    def __init__(self, values: Mapping[str, Any] | Iterable[tuple[str, Any]], lets: Mapping[str, Evaluator]) -> None:
         super().__init__(values)
         self._lets = lets
 

@@ -15,7 +15,6 @@ from attrs import frozen
 
 from policygen.lang.builtins import BUILTINS
 from policygen.lang.evaluate import truncated_quotient
-from policygen.model.ranges import Interval
 from policygen.lang.tree import Apply
 from policygen.lang.tree import Arith
 from policygen.lang.tree import Call
@@ -34,6 +33,7 @@ from policygen.lang.tree import Not
 from policygen.lang.tree import Quantifier
 from policygen.lang.tree import children
 from policygen.lang.tree import path_of
+from policygen.model.ranges import Interval
 from policygen.model.types import BoolType
 from policygen.model.types import IntType
 from policygen.model.types import RecordType
@@ -153,9 +153,13 @@ class _Analysis:
         return self._fits(result, expr, expr.op)
 
     def _divided(self, op: str, a: Interval, b: Interval) -> Interval:
-        pieces = [p for p in (b.meet(Interval(b.low, -1)), b.meet(Interval(1, b.high))) if p is not None and p.low <= p.high]
+        pieces = [
+            p for p in (b.meet(Interval(b.low, -1)), b.meet(Interval(1, b.high))) if p is not None and p.low <= p.high
+        ]
         if b.low <= 0 <= b.high:
-            self._report(f"`{op}` can divide by zero: the divisor ranges over {b}; guard it, such as `a {op} b if b > 0 else 0`")
+            self._report(
+                f"`{op}` can divide by zero: the divisor ranges over {b}; guard it, such as `a {op} b if b > 0 else 0`"
+            )
         if not pieces:
             return Interval(0, 0)
         if op == "%":
@@ -256,7 +260,7 @@ class _Analysis:
 def _renamed(domains: Domains, path: str, name: str) -> dict[str, Interval]:
     prefixes = (f"{path}.", f"len {path}")
     renamed = {
-        f"{name}.{p[len(path) + 1:]}": interval for p, interval in domains.paths.items() if p.startswith(prefixes[0])
+        f"{name}.{p[len(path) + 1 :]}": interval for p, interval in domains.paths.items() if p.startswith(prefixes[0])
     }
     if prefixes[1] in domains.paths:
         renamed[f"len {name}"] = domains.paths[prefixes[1]]
@@ -340,5 +344,3 @@ def _met(domains: Domains, expr: Expr, allowed: Interval) -> Domains | None:
     # what is known of a let's name holds for the name or field it stands for
     definition = domains.lets.get(path)
     return _met(narrowed, definition, allowed) if definition is not None and _narrowable(definition) else narrowed
-
-

@@ -93,7 +93,11 @@ def convert(expr: Expr, expected: Type) -> Expr:
         return _name_quoted(expr, expected)
     if isinstance(expected, IntType) and isinstance(actual, IntType):
         # a narrowing is written into the tree, so that the loader has to prove it
-        return Call("int32", (expr,), INT32) if (expected.bits, actual.bits) == (32, 64) and not expected.unsigned else expr
+        return (
+            Call("int32", (expr,), INT32)
+            if (expected.bits, actual.bits) == (32, 64) and not expected.unsigned
+            else expr
+        )
     if actual != expected:
         raise ExpressionError(f"expected {expected}, but `{_summary(expr)}` is {actual}")
     return expr
@@ -224,9 +228,7 @@ class _Reader:
             raise ExpressionError(f"`{ast.unparse(node.value)}` is {base.type} and has no fields")
         fields = base.type.struct.by_name
         if node.attr not in fields:
-            raise ExpressionError(
-                f"{base.type} has no field `{node.attr}`{did_you_mean(node.attr, tuple(fields))}"
-            )
+            raise ExpressionError(f"{base.type} has no field `{node.attr}`{did_you_mean(node.attr, tuple(fields))}")
         return Field(base, node.attr, fields[node.attr].type)
 
     def _negated(self, node: ast.UnaryOp) -> Expr:
@@ -333,7 +335,9 @@ class _Reader:
         if name in BUILTINS:
             return self._builtin(name, node)
         known = (*BUILTINS, *self._scope.functions, *self._scope.tables, "all", "any", "sum", "fold", "len")
-        raise ExpressionError(f"a call of `{name}` is not allowed: it is no function of the language{did_you_mean(name, known)}")
+        raise ExpressionError(
+            f"a call of `{name}` is not allowed: it is no function of the language{did_you_mean(name, known)}"
+        )
 
     def _arguments(self, name: str, node: ast.Call, count: int) -> list[ast.expr]:
         if len(node.args) != count:
@@ -393,7 +397,9 @@ class _Reader:
         defaults = {k.arg: k.value for k in node.keywords}
         if kind in ("min", "max"):
             if set(defaults) != {"default"}:
-                raise ExpressionError(f"{kind} over a list says what an empty list gives: {kind}(.. for x in list, default=0)")
+                raise ExpressionError(
+                    f"{kind} over a list says what an empty list gives: {kind}(.. for x in list, default=0)"
+                )
             start = self._integer(defaults["default"])
         elif defaults:
             raise ExpressionError(f"{kind} takes no keyword")

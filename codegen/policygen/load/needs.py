@@ -160,7 +160,9 @@ class Needs:
             elif expr is not None:
                 self._collector.report((*path, "each", variable, position), f'"{name}" is no sub-policy')
         if len(kinds) > 1:
-            self._collector.report((*path, "each"), "the sub-policies are of different structs: write an entry for each struct")
+            self._collector.report(
+                (*path, "each"), "the sub-policies are of different structs: write an entry for each struct"
+            )
             return []
         return found
 

@@ -120,9 +120,7 @@ def _converter() -> Converter:
         "tables_distribution": _tables_distribution,
     }
     overrides: Any = {name: override(struct_hook=hook) for name, hook in hooks.items()}
-    structure_settings = make_dict_structure_fn(
-        ProjectSettings, converter, _cattrs_forbid_extra_keys=True, **overrides
-    )
+    structure_settings = make_dict_structure_fn(ProjectSettings, converter, _cattrs_forbid_extra_keys=True, **overrides)
 
     def settings(value: object, _: object) -> ProjectSettings:
         if not isinstance(value, dict):

@@ -194,7 +194,8 @@ class _TargetReader:
                     self.collector.report(path, str(error))
             else:
                 self.collector.report(
-                    path, 'expected true, false, capabilities such as ">=9.0", or { withheld = "why it does not count" }'
+                    path,
+                    'expected true, false, capabilities such as ">=9.0", or { withheld = "why it does not count" }',
                 )
         if self.parent is None:
             for name in self.vocabulary.features:
@@ -223,7 +224,11 @@ class _TargetReader:
                 self.collector, self.algorithms[name], table, path, self.document.name, self.vocabulary.features
             )
             inherited = found.get(name)
-            found[name] = own if inherited is None else evolve(own, ladders=(*own.ladders, *inherited.ladders), lets=(*own.lets, *inherited.lets))
+            found[name] = (
+                own
+                if inherited is None
+                else evolve(own, ladders=(*own.ladders, *inherited.ladders), lets=(*own.lets, *inherited.lets))
+            )
         return found
 
 

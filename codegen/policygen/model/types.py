@@ -17,6 +17,7 @@ from policygen.model.ranges import Interval
 
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+UINT32_MAX, UINT64_MAX = 2**32 - 1, 2**64 - 1
 
 Scalar: TypeAlias = "int | bool | str"
 Value: TypeAlias = "int | bool | str | Mapping[str, Value] | tuple[Value, ...]"
@@ -40,7 +41,7 @@ class IntType:
     def high(self) -> int:
         """The greatest value that fits."""
         if self.unsigned:
-            return 2**self.bits - 1
+            return UINT32_MAX if self.bits == 32 else UINT64_MAX
         return INT32_MAX if self.bits == 32 else INT64_MAX
 
     def __str__(self) -> str:
@@ -85,8 +86,10 @@ class VersionType:
 
 @frozen
 class Enumerator:
-    """One name of an enumeration. `refines` names the enumerator that a more general rule sees in its place:
-    `float16` refines `other`, so a rule for `other` holds for it, while a rule for `float16` holds for it alone."""
+    """One name of an enumeration.
+
+    `refines` names the enumerator that a more general rule sees in its place: `float16` refines `other`, so a rule for `other` holds for it, while a rule for `float16` holds for it alone.
+    """
 
     name: str
     refines: str | None = None

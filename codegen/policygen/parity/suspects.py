@@ -2,7 +2,7 @@
 
 A point whose numbers are wrong answers wrongly itself. A point whose condition is wrong is noticed elsewhere: another
 one answers in its place. So what CCCL gives is compared with what each point would give for the key, were it to
-answer.
+answer. Where that leaves several points, `policygen.parity.compare` takes the one that explains most differences.
 """
 
 from __future__ import annotations

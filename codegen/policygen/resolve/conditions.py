@@ -180,9 +180,7 @@ def _opened(expr: Expr) -> Expr:
     """The body of a call, where it is a condition that binds no names of its own."""
     if not (isinstance(expr, Apply) and isinstance(expr.type, BoolType)):
         return expr
-    bindings: dict[str, Expr] = {
-        name: arg for (name, _), arg in zip(expr.function.parameters, expr.args, strict=True)
-    }
+    bindings: dict[str, Expr] = {name: arg for (name, _), arg in zip(expr.function.parameters, expr.args, strict=True)}
     bodies = [*(e for _, e in expr.function.lets), expr.function.result]
     if any(isinstance(node, Quantifier | Fold) for body in bodies for node in walk(body)):
         return expr

@@ -93,7 +93,9 @@ def _found(spec: Spec, name: str) -> tuple[Target, int, str]:
     chips = sorted(t.name for t in spec.targets.values() if t.reference_cc is not None)
     near = did_you_mean(name, chips)
     raise UnknownTarget(
-        f'unknown target "{name}"{near}' if near and not reason.startswith("no ") and not _numeric(name) else reason or f'unknown target "{name}"{near}'
+        f'unknown target "{name}"{near}'
+        if near and not reason.startswith("no ") and not _numeric(name)
+        else reason or f'unknown target "{name}"{near}'
     )
 
 

@@ -46,14 +46,18 @@ class KeyReader:
             InvalidKey: unknown names, values outside the domains, fields that must be given.
         """
         reasons = [
-            f"unknown key field {name}{did_you_mean(name, tuple(self._fields))}" for name in given if name not in self._fields
+            f"unknown key field {name}{did_you_mean(name, tuple(self._fields))}"
+            for name in given
+            if name not in self._fields
         ]
         checked: dict[str, Any] = {}
         for name, value in given.items():
             if name in self._fields and value is not None:
                 checked[name] = _checked(self._fields[name], name, value, reasons)
         missing = [
-            name for name in self._fields if name not in self._defaults and checked.get(name) is None and name not in given
+            name
+            for name in self._fields
+            if name not in self._defaults and checked.get(name) is None and name not in given
         ]
         reasons += [f"{name} is missing: {_expected(self._fields[name])}" for name in missing]
         if reasons:

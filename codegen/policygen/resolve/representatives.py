@@ -84,7 +84,7 @@ def representatives(algorithm: Algorithm, conditions: Iterable[Expr]) -> dict[st
     for condition in conditions:
         points.visit(condition, {})
     variables = variables_of(algorithm)
-    for _ in range(2):    # what a default takes from another field may be a default itself
+    for _ in range(2):  # what a default takes from another field may be a default itself
         for name, field in variables.items():
             if field.default is not None:
                 points.default(name, field.default)

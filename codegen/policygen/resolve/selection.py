@@ -223,9 +223,7 @@ def _scaling(scaling: Scale, where: str, threads: str | None, items: str | None,
         nominal = Nominal(nominal_threads, nominal_items)
         return Scaled(where, rule, size, nominal, scale(nominal, rule, size))
 
-    def finish(
-        filled: dict[str, Any], names: Mapping[str, Any], visible: Mapping[str, Any], steps: list[Step]
-    ) -> None:
+    def finish(filled: dict[str, Any], names: Mapping[str, Any], visible: Mapping[str, Any], steps: list[Step]) -> None:
         step = scaled(filled[threads] if threads else 1, filled[items] if items else 1, size_of(names, visible, steps))
         steps.append(step)
         if threads:

@@ -91,9 +91,7 @@ class Skeleton:
         ladders = [*self._ladders, _rest(self._ladders[0])] if self._ladders else []
         if activated is not None:
             active = evolve(activated, status=Status.ACTIVE)
-            ladders = [
-                evolve(ladder, points=tuple(_as(p, active) for p in ladder.points)) for ladder in ladders
-            ]
+            ladders = [evolve(ladder, points=tuple(_as(p, active) for p in ladder.points)) for ladder in ladders]
         rules = {**instance.target.rules, self.rule_set.algorithm: evolve(self.rule_set, ladders=tuple(ladders))}
         instance = evolve(instance, target=evolve(instance.target, rules=rules))
         return rules_for(self._spec, instance, self.rule_set.algorithm)

@@ -56,8 +56,10 @@ class Granule:
 
 @frozen(eq=False)
 class Rules:
-    """All that decides the policies of one algorithm on one target. The only free names left are key fields, lets,
-    the policies of used algorithms and, in constraints, facts that are not known. Compared by identity.
+    """All that decides the policies of one algorithm on one target.
+
+    The only free names left are key fields, lets, the policies of used algorithms and, in constraints, facts that are
+    not known. Compared by identity.
 
     Attributes:
         ladders: in the order in which they are tried; every point of them may match.

@@ -106,9 +106,7 @@ def reference_reachability(spec: Spec, reference: str, target: Target) -> tuple[
 def _findings(spec: Spec, target: Target, rules: Mapping[str, RuleSet]) -> tuple[Finding, ...]:
     instances: dict[tuple[int, str], TargetInstance] = {}
     return tuple(
-        finding
-        for name in sorted(rules)
-        for finding in _RuleSetSearch(spec, target, rules[name], instances).findings()
+        finding for name in sorted(rules) for finding in _RuleSetSearch(spec, target, rules[name], instances).findings()
     )
 
 

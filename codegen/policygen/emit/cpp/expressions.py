@@ -35,13 +35,100 @@ _SPELLED = {"//": "/", "and": "&&", "or": "||"}
 _ATOM = 20
 
 KEYWORDS = frozenset(
-    """alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t class
-    compl concept const const_cast consteval constexpr constinit continue co_await co_return co_yield decltype default
-    delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline int long
-    mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public register
-    reinterpret_cast requires return short signed sizeof static static_assert static_cast struct switch template this
-    thread_local throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor
-    xor_eq""".split()
+    [
+        "alignas",
+        "alignof",
+        "and",
+        "and_eq",
+        "asm",
+        "auto",
+        "bitand",
+        "bitor",
+        "bool",
+        "break",
+        "case",
+        "catch",
+        "char",
+        "char16_t",
+        "char32_t",
+        "char8_t",
+        "class",
+        "compl",
+        "concept",
+        "const",
+        "const_cast",
+        "consteval",
+        "constexpr",
+        "constinit",
+        "continue",
+        "co_await",
+        "co_return",
+        "co_yield",
+        "decltype",
+        "default",
+        "delete",
+        "do",
+        "double",
+        "dynamic_cast",
+        "else",
+        "enum",
+        "explicit",
+        "export",
+        "extern",
+        "false",
+        "float",
+        "for",
+        "friend",
+        "goto",
+        "if",
+        "inline",
+        "int",
+        "long",
+        "mutable",
+        "namespace",
+        "new",
+        "noexcept",
+        "not",
+        "not_eq",
+        "nullptr",
+        "operator",
+        "or",
+        "or_eq",
+        "private",
+        "protected",
+        "public",
+        "register",
+        "reinterpret_cast",
+        "requires",
+        "return",
+        "short",
+        "signed",
+        "sizeof",
+        "static",
+        "static_assert",
+        "static_cast",
+        "struct",
+        "switch",
+        "template",
+        "this",
+        "thread_local",
+        "throw",
+        "true",
+        "try",
+        "typedef",
+        "typeid",
+        "typename",
+        "union",
+        "unsigned",
+        "using",
+        "virtual",
+        "void",
+        "volatile",
+        "wchar_t",
+        "while",
+        "xor",
+        "xor_eq",
+    ]
 )
 
 
@@ -124,7 +211,9 @@ class CppExpressions:
             case Call():
                 return self._call(expr), _ATOM
             case Apply():
-                args = ", ".join(self._argument(a, t) for a, (_, t) in zip(expr.args, expr.function.parameters, strict=True))
+                args = ", ".join(
+                    self._argument(a, t) for a, (_, t) in zip(expr.args, expr.function.parameters, strict=True)
+                )
                 return f"{self._prefix}{identifier(expr.function.name)}({args})", _ATOM
             case Lookup():
                 args = ", ".join(self._argument(a, t) for a, (_, t) in zip(expr.args, expr.table.keys, strict=True))
@@ -135,8 +224,10 @@ class CppExpressions:
                 return self._fold(expr), _ATOM
 
     def _branch(self, expr: Expr, kind: Type) -> str:
-        text = self._operand(expr, 2)
-        return f"static_cast<std::int64_t>({self.text(expr)})" if kind == INT64 and expr.type == INT32 else text
+        """An operand that must have exactly this type: of ?: or of a support template."""
+        if kind == INT64 and (expr.type == INT32 or isinstance(expr, Const)):
+            return f"static_cast<std::int64_t>({self.text(expr)})"
+        return self._operand(expr, 2)
 
     def _argument(self, expr: Expr, kind: Type) -> str:
         return self.converted(expr, kind)
@@ -163,9 +254,8 @@ class CppExpressions:
 
     def _loop(self, over: Expr, result: str, start: str, variable: str, body: str) -> str:
         name = identifier(variable)
-        return (
-            f"[&] {{ {result} result = {start}; for (const auto& {name} : {self.text(over)}) {{ {body} }} return result; }}()"
-        )
+        loop = f"for (const auto& {name} : {self.text(over)}) {{ {body} }}"
+        return f"[&] {{ {result} result = {start}; {loop} return result; }}()"
 
     def _quantifier(self, expr: Quantifier) -> str:
         body = self.text(expr.body)
@@ -199,8 +289,6 @@ def constant(const: Const) -> str:
     if isinstance(kind, EnumType):
         return f"{identifier(kind.enumeration.name)}::{identifier(str(value))}"
     assert isinstance(value, int)
-    if kind == INT64:
-        return f"static_cast<std::int64_t>({_integer(value)})"
     return f"{value}u" if isinstance(kind, IntType) and kind.unsigned else _integer(value)
 
 
@@ -208,5 +296,3 @@ def _integer(value: int) -> str:
     if value in (-(2**31), -(2**63)):  # the literal without its sign does not fit the type
         return f"({value + 1}{'LL' if value < -(2**31) else ''} - 1)"
     return f"{value}" if -(2**31) < value < 2**31 else f"{value}LL"
-
-

@@ -11,12 +11,12 @@ from attrs import frozen
 
 from policygen.emit.called import called_functions
 from policygen.emit.called import called_tables
-from policygen.emit.called import constraint_expressions
 from policygen.emit.called import expressions_of
 from policygen.emit.cpp.expressions import CppExpressions
 from policygen.emit.cpp.expressions import constant
 from policygen.emit.cpp.expressions import identifier
 from policygen.emit.cpp.expressions import type_name
+from policygen.emit.cpp.select_for import defaults_beside_types
 from policygen.emit.cpp.select_for import select_for
 from policygen.emit.cpp.statements import CppStatements
 from policygen.emit.cpp.support import with_needs
@@ -29,9 +29,12 @@ from policygen.emit.statements import Refuse
 from policygen.emit.statements import Statement
 from policygen.emit.statements import While
 from policygen.emit.statements import violation
+from policygen.emit.wrapping import WIDTH
+from policygen.emit.wrapping import wrapped
 from policygen.emit.wrapping import wrapped_comment
 from policygen.fold.table import PolicyTable
 from policygen.fold.table import Row
+from policygen.lang.simplify import fold_constants
 from policygen.lang.tree import TRUE
 from policygen.lang.tree import Call
 from policygen.lang.tree import Const
@@ -44,8 +47,8 @@ from policygen.lang.tree import free_names
 from policygen.lang.tree import walk
 from policygen.load.package_data import data_dir
 from policygen.model.types import BoolType
-from policygen.model.types import EnumType
 from policygen.model.types import Enumeration
+from policygen.model.types import EnumType
 from policygen.model.types import ListType
 from policygen.model.types import RecordType
 from policygen.model.types import Struct
@@ -168,10 +171,8 @@ class _HeaderPrinter:
         found: set[str] = set()
         programs = [self._program, *(used for _, used in self._program.uses)]
         for program in programs:
-            more = tuple(constraint_expressions((*program.rules.constraints, *program.rules.fit)))
+            more = _beside_statements(program)
             exprs = [*expressions_of(program.statements), *more]
-            exprs += [let.expr for let in program.rules.algorithm.lets]
-            exprs += [f.default for f in program.rules.algorithm.key if f.default is not None]
             for function in called_functions(program, more):
                 exprs += [expr for _, expr in function.lets] + [function.result]
             for expr in exprs:
@@ -243,7 +244,9 @@ class _HeaderPrinter:
 
     def _row_key(self, row: Row) -> str:
         values = [value_text(row.resolution.key[f.name], f.type) for f in self._algorithm.key]
-        length = next((len(row.resolution.key[f.name]) for f in self._algorithm.key if isinstance(f.type, ListType)), None)
+        length = next(
+            (len(row.resolution.key[f.name]) for f in self._algorithm.key if isinstance(f.type, ListType)), None
+        )
         kind = "key" if length is None else f"key<{length}>"
         return f"{kind}{{{', '.join(values)}}}"
 
@@ -258,7 +261,7 @@ def _definitions(program: Program, vocabulary: Vocabulary) -> list[str]:
         name = "policy" if struct is algorithm.policy else struct.name
         found += ["", *_struct(struct, name)]
     found += ["", *_key(algorithm)]
-    more = tuple(constraint_expressions((*program.rules.constraints, *program.rules.fit)))
+    more = _beside_statements(program)
     inner: list[str] = []
     for table in called_tables(program, more):
         inner += ["", *_table(table)]
@@ -266,9 +269,23 @@ def _definitions(program: Program, vocabulary: Vocabulary) -> list[str]:
         inner += ["", *_function(function)]
     inner += ["", *_validity(algorithm), "", *_resolve(program)]
     found += ["", "namespace detail", "{", *inner[1:], "} // namespace detail"]
-    found += ["", "// The policy for a key. A key outside the declared domains, or without a policy, stops the program;", "// in a constant expression, the compilation.", *_template_head(algorithm)]
+    found += [
+        "",
+        "// The policy for a key. A key outside the declared domains, or without a policy, stops the program;",
+        "// in a constant expression, the compilation.",
+        *_template_head(algorithm),
+    ]
     found.append(f"POLICYGEN_FUNCTION constexpr policy select(const {_key_type(algorithm)}& k)")
     return [*found, "{", "  return detail::resolve(k).p;", "}"]
+
+
+def _beside_statements(program: Program) -> tuple[Expr, ...]:
+    """What a header evaluates beside the selection: constraints, and the defaults that select_for fills in."""
+    rules = program.rules
+    judged = [c for c in (*rules.constraints, *rules.fit) if c.otherwise is Otherwise.ERROR]
+    exprs = [_broken(c) for c in judged]
+    exprs += [let.expr for let in _lets_for(rules.lets, exprs)]
+    return (*exprs, *(default for _, default in defaults_beside_types(rules.algorithm)))
 
 
 def _names(algorithm: Algorithm) -> dict[str, str]:
@@ -286,7 +303,13 @@ def _resolve(program: Program) -> list[str]:
     found = ["struct resolution", "{", "  policy p;", "  int point;", "};", ""]
     found += _template_head(algorithm)
     found.append(f"POLICYGEN_FUNCTION constexpr resolution resolve(const {_key_type(algorithm)}& k)")
-    found += ["{", "  if (!is_valid(k))", "  {", '    support::refuse("the key is outside the declared domains");', "  }"]
+    found += [
+        "{",
+        "  if (!is_valid(k))",
+        "  {",
+        '    support::refuse("the key is outside the declared domains");',
+        "  }",
+    ]
     found += ["  policy p{};", "  int point = -1;"]
     found += printer.lines(program.statements, 1)
     return [*found, "  return {p, point};", "}"]
@@ -309,9 +332,20 @@ def _validity(algorithm: Algorithm) -> list[str]:
     found.append("{")
     for name, parts in lists:
         text = " && ".join(f"({p})" if "||" in p else p for p in parts)
-        found += [f"  for (const auto& x : {name})", "  {", f"    if (!({text}))", "    {", "      return false;", "    }", "  }"]
-    joined = "\n      && ".join(f"({c})" if "||" in c else c for c in conditions) or "true"
-    return [*found, *f"  return {joined};".split("\n"), "}"]
+        found += [
+            f"  for (const auto& x : {name})",
+            "  {",
+            f"    if (!({text}))",
+            "    {",
+            "      return false;",
+            "    }",
+            "  }",
+        ]
+    parts = [f"({c})" if "||" in c else c for c in conditions] or ["true"]
+    found += wrapped(f"return {parts[0]}", "  ", "          ")
+    for part in parts[1:]:
+        found += wrapped(f"&& {part}", "      ", "          ")
+    return [*found[:-1], f"{found[-1]};", "}"]
 
 
 def _in_domain(field: KeyField, name: str) -> str | None:
@@ -344,9 +378,16 @@ def _key(algorithm: Algorithm) -> list[str]:
         if isinstance(field.type, ListType):
             kind = f"list<{type_name(field.type.element)}, N>"
         value = f" = {defaults[field.name]}" if field.name in defaults else ""
-        doc = f" // {field.doc}" if field.doc else ""
-        found.append(f"  {kind} {identifier(field.name)}{value};{doc}")
+        found += _documented(f"  {kind} {identifier(field.name)}{value};", field.doc)
     return [*found, "};"]
+
+
+def _documented(line: str, doc: str) -> list[str]:
+    """A member with its remark beside it, or above it where it is long."""
+    beside = f"{line} // {doc}"
+    if not doc or len(beside) <= WIDTH:
+        return [beside if doc else line]
+    return [*wrapped_comment(doc, "  ", "// "), line]
 
 
 def _struct(struct: Struct, name: str) -> list[str]:
@@ -358,15 +399,14 @@ def _struct(struct: Struct, name: str) -> list[str]:
             initial = initial_value(field)
             assert isinstance(initial, int | bool | str)
             value = constant(Const(initial, field.type))
-        doc = f" // {field.doc}" if field.doc else ""
-        found.append(f"  {type_name(field.type)} {identifier(field.name)} = {value};{doc}")
+        found += _documented(f"  {type_name(field.type)} {identifier(field.name)} = {value};", field.doc)
     spelled = identifier(name)
     equal = " && ".join(f"a.{identifier(f.name)} == b.{identifier(f.name)}" for f in struct.fields)
     found += [
         "",
         f"  friend POLICYGEN_FUNCTION constexpr bool operator==(const {spelled}& a, const {spelled}& b) noexcept",
         "  {",
-        f"    return {equal};",
+        *wrapped(f"return {equal};", "    ", "        "),
         "  }",
         f"  friend POLICYGEN_FUNCTION constexpr bool operator!=(const {spelled}& a, const {spelled}& b) noexcept",
         "  {",
@@ -399,7 +439,7 @@ def _function(function: Function) -> list[str]:
 
 def wrapped_return(text: str) -> list[str]:
     """A return statement, broken at blanks where it is long."""
-    return wrapped_comment(f"return {text};", "  ", "")
+    return wrapped(f"return {text};", "  ", "      ")
 
 
 def _table(table: Table) -> list[str]:
@@ -424,7 +464,7 @@ def _broken(constraint: Constraint) -> Expr:
     """The condition under which a constraint applies, can be judged and does not hold."""
     parts: list[Expr] = [constraint.when, violation(constraint)]
     if constraint.unknown is not None:
-        parts.append(Not(constraint.unknown))
+        parts.append(fold_constants(Not(constraint.unknown)))
     return conjunction([p for p in parts if p != TRUE])
 
 
@@ -454,7 +494,9 @@ def _template(name: str) -> list[str]:
 def record_text(record: Mapping[str, Any], struct: Struct, name: str = "") -> str:
     """A record as a braced list of its fields."""
     parts = [
-        record_text(record[f.name], f.type.struct) if isinstance(f.type, RecordType) else constant(Const(record[f.name], f.type))
+        record_text(record[f.name], f.type.struct)
+        if isinstance(f.type, RecordType)
+        else constant(Const(record[f.name], f.type))
         for f in struct.fields
     ]
     return f"{name}{{{', '.join(parts)}}}"

@@ -10,9 +10,11 @@ from policygen.emit.cpp.expressions import identifier
 from policygen.emit.cpp.expressions import type_name
 from policygen.lang.simplify import substitute
 from policygen.lang.tree import Const
+from policygen.lang.tree import Expr
 from policygen.model.types import EnumType
 from policygen.model.types import ListType
 from policygen.spec import Algorithm
+from policygen.spec import KeyField
 from policygen.spec import TypeParameter
 
 _ACCUMULATOR = re.compile(r"accumulator\((\w+), (\w+)\)")
@@ -40,31 +42,40 @@ def select_for(algorithm: Algorithm, key_type: str) -> list[str]:
     key = key_type if pack is None else f"key<static_cast<int>(sizeof...({pack}))>"
     found = [
         "",
-        "// The policy for types: iterators are contiguous, operators are policygen::plus, minimum, maximum, or a type of",
-        "// yours. num_items is the problem size, where it is known.",
+        "// The policy for types: iterators are contiguous, operators are policygen::plus, minimum, maximum, or a type",
+        "// of yours. num_items is the problem size, where it is known.",
         f"template <{parameters}>",
         "POLICYGEN_FUNCTION constexpr policy select_for(std::int64_t num_items = -1)",
         "{",
         f"  {key} k{{}};",
     ]
-    given: set[str] = set()
     for parameter in algorithm.types:
         for field, given_property in parameter.gives:
-            given.add(field)
             value = f"k.{identifier(field)} = {_value(parameter, given_property, algorithm, field)};"
             if parameter.kind == "elements":
                 found += [f"  if constexpr (sizeof...({parameter.name}) > 0)", "  {", f"    {value}", "  }"]
             else:
                 found.append(f"  {value}")
     expressions = CppExpressions({f.name: f"k.{identifier(f.name)}" for f in algorithm.key})
-    for field_spec in algorithm.key:
-        if field_spec.name in given or field_spec.default is None or field_spec.name == "num_items":
-            continue
-        default = field_spec.default
-        for let in reversed(algorithm.lets):
-            default = substitute(default, {let.name: let.expr})
+    for field_spec, default in defaults_beside_types(algorithm):
         found.append(f"  k.{identifier(field_spec.name)} = {expressions.converted(default, field_spec.type)};")
     return [*found, "  k.num_items = num_items;", "  return select(k);", "}"]
+
+
+def defaults_beside_types(algorithm: Algorithm) -> list[tuple[KeyField, Expr]]:
+    """The key fields that no type parameter gives, with their defaults; lets are written out."""
+    if not algorithm.types:
+        return []
+    given = {field for parameter in algorithm.types for field, _ in parameter.gives}
+    found: list[tuple[KeyField, Expr]] = []
+    for field in algorithm.key:
+        if field.name in given or field.default is None or field.name == "num_items":
+            continue
+        default = field.default
+        for let in reversed(algorithm.lets):
+            default = substitute(default, {let.name: let.expr})
+        found.append((field, default))
+    return found
 
 
 def _parameter(parameter: TypeParameter, algorithm: Algorithm) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from policygen.emit.cpp.expressions import CppExpressions
 from policygen.emit.cpp.expressions import identifier
+from policygen.emit.cpp.expressions import type_name
 from policygen.emit.statements import Assign
 from policygen.emit.statements import Define
 from policygen.emit.statements import DefineUse
@@ -18,9 +19,11 @@ from policygen.emit.statements import Take
 from policygen.emit.statements import While
 from policygen.emit.wrapping import wrapped
 from policygen.emit.wrapping import wrapped_comment
+from policygen.model.types import ListType
 from policygen.model.types import RecordType
 from policygen.model.types import Struct
 from policygen.model.types import Type
+
 
 class CppStatements:
     """Prints statements as lines.
@@ -46,7 +49,9 @@ class CppStatements:
             match statement:
                 case Define():
                     value = self._expressions.text(statement.value)
-                    found += self._wrapped(pad, f"const auto {identifier(statement.name)} = {value};")
+                    found += self._wrapped(
+                        pad, f"const {_local_type(statement.value.type)} {identifier(statement.name)} = {value};"
+                    )
                 case DefineUse():
                     found += self._use(pad, statement)
                 case Assign():
@@ -104,6 +109,10 @@ class CppStatements:
     @staticmethod
     def _wrapped(pad: str, text: str) -> list[str]:
         return wrapped(text, pad, pad + "    ")
+
+
+def _local_type(kind: Type) -> str:
+    return "auto" if isinstance(kind, RecordType | ListType) else type_name(kind)
 
 
 def _escaped(text: str) -> str:

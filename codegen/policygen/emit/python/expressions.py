@@ -106,7 +106,11 @@ class PythonExpressions:
         parts = []
         for field in kind.struct.fields:
             inner = f"{path}.{field.name}"
-            parts.append(self._record(inner, field.type) if isinstance(field.type, RecordType) else local(tuple(inner.split("."))))
+            parts.append(
+                self._record(inner, field.type)
+                if isinstance(field.type, RecordType)
+                else local(tuple(inner.split(".")))
+            )
         return f"{identifier(kind.struct.name)}({', '.join(parts)})"
 
     def _negated(self, expr: Not) -> tuple[str, int]:

@@ -137,15 +137,18 @@ class _ModulePrinter:
                     found += [f"    if {part.name} is None:", f"        {part.name} = {expressions.text(part.default)}"]
             found.append(f"    return {record}({', '.join(p.name for p in field.element)})")
         if any(given == "iterator_info" for p in self._algorithm.types for _, given in p.gives):
-            found += ["", "", "def _info(dtype: object) -> iterator_info:", '    """A contiguous iterator over a type."""']
+            found += [
+                "",
+                "",
+                "def _info(dtype: object) -> iterator_info:",
+                '    """A contiguous iterator over a type."""',
+            ]
             found.append("    return iterator_info(*element(dtype)[1:], True, True)")
         return found
 
     def _points(self) -> list[str]:
         found = ["", "", "# The points, in the order in which they are tried.", "POINTS = ("]
-        for point in self._program.points:
-            found.append(f"    {point.id!r},")
-        return [*found, ")"]
+        return [*found, *(f"    {point.id!r}," for point in self._program.points), ")"]
 
     def _common(self) -> list[str]:
         found = ["", "", "# Common keys, in front of the rules. Each row says where it comes from.", "_COMMON = {"]
@@ -186,7 +189,11 @@ class _ModulePrinter:
         for field in self._algorithm.key:
             unit = f" ({_domain_text(field)})" if _domain_text(field) else ""
             doc.append(f"    {identifier(field.name)}: {field.doc}{unit}.")
-        doc += ["", "Raises:", "    ValueError: a value outside its domain, or a key that no policy of the target works for."]
+        doc += [
+            "",
+            "Raises:",
+            "    ValueError: a value outside its domain, or a key that no policy of the target works for.",
+        ]
         tail = [
             f"    key = ({names},)",
             "    try:",
@@ -207,7 +214,7 @@ class _ModulePrinter:
             "    *,",
             *(f"    {p}," for p in self._parameters()),
             ") -> str:",
-            '    """The id of the point that a key\'s policy comes from; arguments and errors are those of `policy`."""',
+            '    """The id of the point that a key\'s policy comes from; see `policy` for arguments and errors."""',
             f"    return POINTS[_whole({names})[1]]",
         ]
         return ["", "", *signature, *_docstring(doc, "    "), *tail, *point]
@@ -226,7 +233,10 @@ class _ModulePrinter:
             name = identifier(field.name)
             derived = field.default is not None and not isinstance(field.default, Const)
             if derived:
-                found += [f"    if {name} is None:", f"        {name} = {expressions.text(_without_lets(algorithm, field.default))}"]
+                found += [
+                    f"    if {name} is None:",
+                    f"        {name} = {expressions.text(_without_lets(algorithm, field.default))}",
+                ]
             found += self._check(field, name)
         return [*found, f"    return _select({names})"]
 
@@ -252,7 +262,9 @@ class _ModulePrinter:
     def _for_types(self) -> list[str]:
         policy = identifier(self._algorithm.policy.name)
         parameters = [f"    {p.python}: {_type_annotation(p)}," for p in self._algorithm.types if not p.default]
-        parameters += [f"    {p.python}: {_type_annotation(p)} = {_type_default(p)!r}," for p in self._algorithm.types if p.default]
+        parameters += [
+            f"    {p.python}: {_type_annotation(p)} = {_type_default(p)!r}," for p in self._algorithm.types if p.default
+        ]
         doc = [
             "The policy for types, as select_for of the header deduces it.",
             "",
@@ -263,11 +275,19 @@ class _ModulePrinter:
             "Raises:",
             "    ValueError: an unknown type or operator, or what `policy` raises.",
         ]
-        found = ["", "", "def for_types(", "    *,", *parameters, "    num_items: int | None = None,", f") -> {policy}:"]
+        found = [
+            "",
+            "",
+            "def for_types(",
+            "    *,",
+            *parameters,
+            "    num_items: int | None = None,",
+            f") -> {policy}:",
+        ]
         found += _docstring(doc, "    ")
         found.append("    key: dict[str, object] = {}")
         for parameter in self._algorithm.types:
-            found += _deduced(parameter, self._algorithm)
+            found += _deduced(parameter)
         return [*found, "    return policy(num_items=num_items, **key)  # type: ignore[arg-type]"]
 
 
@@ -305,23 +325,26 @@ def _use_wrapper(name: str, used: Program) -> list[str]:
 
 def spec_functions(program: Program) -> list[str]:
     """The tables and functions of the spec that a program calls."""
+    algorithm = program.rules.algorithm
+    defaults = tuple(_without_lets(algorithm, f.default) for f in algorithm.key if f.default is not None)
     found: list[str] = []
-    for table in called_tables(program):
+    for table in called_tables(program, defaults):
         columns = [f.name for f in table.row.struct.fields]
         record = f"_{identifier(table.name).title().replace('_', '')}Row"
+        rows = f"_{identifier(table.name).upper()}"
         found += ["", "", f"class {record}(Record):", f'    """A row of {table.name}."""', "", "    __slots__ = ()"]
         found += [f"    {c}: {_annotation(f.type)}" for c, f in zip(columns, table.row.struct.fields, strict=True)]
-        found += ["", "", f"_{identifier(table.name).upper()} = {{"]
+        found += ["", "", f"{rows} = {{"]
         for keys, values in table.rows:
             found.append(f"    ({', '.join(map(repr, keys))},): {record}({', '.join(map(repr, values))}),")
         default = f"{record}({', '.join(map(repr, table.default))})"
         parameters = ", ".join(identifier(n) for n, _ in table.keys)
-        found += ["}", f"_{identifier(table.name).upper()}_DEFAULT = {default}", "", ""]
+        found += ["}", f"{rows}_DEFAULT = {default}", "", ""]
         found += [
             f"def _{identifier(table.name)}({parameters}) -> {record}:  # type: ignore[no-untyped-def]",
-            f"    return _{identifier(table.name).upper()}.get(({parameters},), _{identifier(table.name).upper()}_DEFAULT)",
+            f"    return {rows}.get(({parameters},), {rows}_DEFAULT)",
         ]
-    for function in called_functions(program):
+    for function in called_functions(program, defaults):
         parameters = ", ".join(identifier(n) for n, _ in function.parameters)
         found += ["", "", f"def _{function.name}({parameters}):  # type: ignore[no-untyped-def]"]
         expressions = PythonExpressions({}, Domains())
@@ -474,7 +497,7 @@ def _type_doc(parameter: TypeParameter) -> str:
     return f"{what}; deduced where it is left out." if parameter.default and parameter.kind != "value" else f"{what}."
 
 
-def _deduced(parameter: TypeParameter, algorithm: Algorithm) -> list[str]:
+def _deduced(parameter: TypeParameter) -> list[str]:
     name = parameter.python
     lines: list[str] = []
     if parameter.kind == "element":
