@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable
+from collections.abc import Iterator
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,21 +16,35 @@ from policygen.emit.artifacts import TargetFiles
 from policygen.emit.artifacts import project_files
 from policygen.emit.artifacts import target_files
 from policygen.emit.comparison import Artifact
+from policygen.emit.cpp.expressions import identifier as cpp_identifier
+from policygen.emit.python.expressions import identifier as python_identifier
 from policygen.fold.table import PolicyTable
+from policygen.model.problems import Problem
+from policygen.model.problems import SpecError
 from policygen.project import Project
 from policygen.resolve.instance import TargetInstance
+from policygen.resolve.resolver import Resolver
 from policygen.resolve.trace import Reported
 
-Progress = Callable[[str], None]
+Progress = Callable[[int, str], None]
+"""Called with how many targets are done, and the name of one that is under way."""
 
 
 @frozen
 class AlgorithmReport:
-    """What the build of one algorithm for one target found."""
+    """What the build of one algorithm for one target found.
+
+    Attributes:
+        keys: how many common keys have a policy.
+        distinct: how many of these policies differ.
+        files: paths of the algorithm's files, relative to the output folder.
+        warnings: keys without a policy and policies that exceed a limit.
+    """
 
     algorithm: str
     keys: int
     distinct: int
+    files: tuple[str, ...]
     warnings: tuple[str, ...]
 
 
@@ -45,7 +62,13 @@ class TargetReport:
             "target": self.target,
             "warnings": list(self.warnings),
             "algorithms": [
-                {"algorithm": a.algorithm, "keys": a.keys, "distinct": a.distinct, "warnings": list(a.warnings)}
+                {
+                    "algorithm": a.algorithm,
+                    "keys": a.keys,
+                    "distinct": a.distinct,
+                    "files": list(a.files),
+                    "warnings": list(a.warnings),
+                }
                 for a in self.algorithms
             ],
         }
@@ -53,49 +76,132 @@ class TargetReport:
 
 @frozen
 class Build:
-    """All files of some targets, not written yet."""
+    """All files of some targets, not written yet.
+
+    Attributes:
+        artifacts: the files; the same in whatever number of processes they were made.
+        owners: whose files these are, all of theirs.
+        reports: one for each target, in the order in which they were asked for.
+    """
 
     artifacts: tuple[Artifact, ...]
     owners: tuple[str, ...]
     reports: tuple[TargetReport, ...]
 
 
-def build(project: Project, names: Sequence[str], progress: Progress = lambda _: None) -> Build:
+@frozen
+class _Made:
+    artifacts: tuple[Artifact, ...]
+    report: TargetReport
+
+
+def build(
+    project: Project, names: Sequence[str], *, jobs: int | None = None, progress: Progress = lambda *_: None
+) -> Build:
     """Makes the files of targets.
 
     Args:
         project: where the specs are.
-        names: targets, in any spelling.
-        progress: called with the name of each target before it is made.
+        names: targets, in any spelling; one that is named twice is made once.
+        jobs: how many processes work; by default one for one target, else as many as there are processors.
+        progress: called before the first target is made and after each.
 
     Raises:
-        SpecError: the specs are wrong, or a point can never be selected.
+        SpecError: the specs are wrong, or a point can never be selected: every problem of every target.
         UnknownTarget: a name that is none.
     """
-    settings = project.root.settings
-    made: list[TargetFiles] = []
-    reports: list[TargetReport] = []
-    for instance in dict.fromkeys(project.target(name).name for name in names):
-        progress(instance)
-        target = project.target(instance)
-        resolvers = [project.resolver(instance, algorithm) for algorithm in project.spec.algorithms]
-        files = target_files(target, resolvers, project.spec.vocabulary, settings)
-        made.append(files)
-        reports.append(_report(target, files))
-    artifacts = [artifact for files in made for artifact in files.artifacts]
+    targets = tuple(dict.fromkeys(project.target(name).name for name in names))
+    workers = min(len(targets), len(os.sched_getaffinity(0)) if jobs is None else jobs)
+    made: dict[str, _Made] = {}
+    problems: list[Problem] = []
+    for name, result in (_in_processes(project, targets, workers, progress) if workers > 1 else _here(project, targets, progress)):
+        if isinstance(result, SpecError):
+            problems += result.problems
+        else:
+            made[name] = result
+    if problems:
+        raise SpecError(problems)
+    artifacts = [artifact for name in targets for artifact in made[name].artifacts]
     return Build(
-        artifacts=(*artifacts, *project_files(settings, __version__)),
-        owners=(*(f"target/{files.instance.name}" for files in made), "project"),
-        reports=tuple(reports),
+        artifacts=(*artifacts, *project_files(project.root.settings, __version__)),
+        owners=(*(owner_of(name) for name in targets), "project"),
+        reports=tuple(made[name].report for name in targets),
     )
+
+
+def owner_of(target: str) -> str:
+    """Under which name the manifest lists the files of a target."""
+    return f"target/{target}"
+
+
+def target_of(owner: str) -> str | None:
+    """The target whose files an owner in the manifest has; None for any other owner."""
+    return owner.removeprefix("target/") if owner.startswith("target/") else None
+
+
+def _here(project: Project, targets: Sequence[str], progress: Progress) -> Iterator[tuple[str, _Made | SpecError]]:
+    for done, name in enumerate(targets):
+        progress(done, name)
+        yield name, _made_or_problems(project, name)
+
+
+def _in_processes(
+    project: Project, targets: Sequence[str], workers: int, progress: Progress
+) -> Iterator[tuple[str, _Made | SpecError]]:
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures import as_completed
+    from multiprocessing import get_context
+
+    # forked, so that the specs are read once; all processes start with the first submit, before any thread does
+    executor = ProcessPoolExecutor(workers, get_context("fork"), initializer=_begin, initargs=(project,))
+    try:
+        names = {executor.submit(_work, name): name for name in targets}
+        progress(0, targets[0])
+        for done, future in enumerate(as_completed(names), start=1):
+            yield names[future], future.result()
+            progress(done, names[future])
+    except BaseException:
+        executor.shutdown(wait=False, cancel_futures=True)
+        raise
+    executor.shutdown()
+
+
+_worker_project: Project
+
+
+def _begin(project: Project) -> None:
+    global _worker_project
+    _worker_project = project
+    # an interrupt ends a worker at once; the process that waits for it tells of it
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _work(name: str) -> _Made | SpecError:
+    return _made_or_problems(_worker_project, name)
+
+
+def _made_or_problems(project: Project, name: str) -> _Made | SpecError:
+    target = project.target(name)
+    resolvers: list[Resolver] = []
+    problems: list[Problem] = []
+    for algorithm in project.spec.algorithms:
+        try:
+            resolvers.append(project.resolver(name, algorithm))
+        except SpecError as error:
+            problems += error.problems
+    if problems:
+        return SpecError(problems)
+    files = target_files(target, resolvers, project.spec.vocabulary, project.root.settings)
+    return _Made(files.artifacts, _report(target, files))
 
 
 def _report(target: TargetInstance, files: TargetFiles) -> TargetReport:
     conflicts = [f"conflict: {c}" for fact in target.facts.values() for c in fact.conflicts]
-    return TargetReport(target.name, tuple(map(_algorithm_report, files.tables)), tuple(conflicts))
+    algorithms = tuple(_algorithm_report(table, files.artifacts) for table in files.tables)
+    return TargetReport(target.name, algorithms, tuple(conflicts))
 
 
-def _algorithm_report(table: PolicyTable) -> AlgorithmReport:
+def _algorithm_report(table: PolicyTable, artifacts: Sequence[Artifact]) -> AlgorithmReport:
     warnings = [f"{_key(given)}: no policy: {reason}" for given, reason in table.refused]
     misfits: dict[str, list[str]] = {}
     for row in table.rows:
@@ -103,8 +209,15 @@ def _algorithm_report(table: PolicyTable) -> AlgorithmReport:
             if isinstance(step, Reported):
                 text = f"{row.resolution.origin}/{row.resolution.point}: {str(step).removeprefix('constrain: ')}"
                 misfits.setdefault(text, []).append(_key(row.given))
-    warnings += [f"{text} ({len(keys)} keys, {keys[0]} first)" for text, keys in misfits.items()]
-    return AlgorithmReport(table.algorithm, len(table.rows), len(table.distinct), tuple(warnings))
+    for text, keys in misfits.items():
+        warnings.append(f"{text} ({_counted(len(keys), 'key')}, {keys[0]} first)")
+    own = (f"tuning_{cpp_identifier(table.algorithm)}.cuh", f"{python_identifier(table.algorithm)}.py")
+    files = tuple(sorted(str(artifact.path) for artifact in artifacts if artifact.path.name in own))
+    return AlgorithmReport(table.algorithm, len(table.rows), len(table.distinct), files, tuple(warnings))
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _key(given: Any) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from typing import TypeAlias
 
 from policygen.load.package_data import data_dir
 from policygen.load.project_root import ProjectRoot
@@ -13,13 +15,18 @@ from policygen.load.project_root import find_project
 from policygen.load.spec_files import SpecFile
 from policygen.load.spec_files import load_spec
 from policygen.load.spec_files import spec_files
+from policygen.model.problems import Problem
+from policygen.model.problems import SpecError
 from policygen.model.problems import did_you_mean
 from policygen.resolve.instance import TargetInstance
+from policygen.resolve.instance import UnknownTarget
 from policygen.resolve.instance import target_instance
 from policygen.resolve.resolver import Resolution
 from policygen.resolve.resolver import Resolver
 from policygen.resolve.specialise import rules_for
 from policygen.spec import Spec
+
+_Assumed: TypeAlias = tuple[tuple[str, str], ...]
 
 
 class UnknownAlgorithm(ValueError):  # noqa: N818 - it says what the name is
@@ -29,13 +36,17 @@ class UnknownAlgorithm(ValueError):  # noqa: N818 - it says what the name is
 class Project:
     """The specs of a folder with a `policygen.toml`, together with the packaged ones.
 
-    A file of the project hides the packaged file of the same name.
+    A file of the project hides the packaged file of the same name. Specs are read once, when they are first needed;
+    open the project again to see what has changed since.
+
+    Attributes:
+        root: the project's folder and settings.
     """
 
     def __init__(self, root: ProjectRoot) -> None:
-        """Reads nothing yet; `spec` does."""
         self.root = root
-        self._resolvers: dict[tuple[str, str, tuple[tuple[str, str], ...]], Resolver] = {}
+        self._instances: dict[tuple[str, _Assumed], TargetInstance] = {}
+        self._resolvers: dict[tuple[str, str, _Assumed], Resolver] = {}
 
     @cached_property
     def files(self) -> tuple[SpecFile, ...]:
@@ -52,23 +63,61 @@ class Project:
         """Everything that the files say. Raises SpecError with every problem found."""
         return load_spec(self.files)
 
+    @cached_property
+    def listed_targets(self) -> tuple[str, ...]:
+        """The targets that `policygen.toml` lists, by the names of their folders, each once.
+
+        Raises:
+            SpecError: the specs are wrong, or a name is no target's: with its line, and the nearest name.
+        """
+        found: dict[str, None] = {}
+        problems: list[Problem] = []
+        for index, name in enumerate(self.root.settings.targets):
+            try:
+                found[self.target(name).name] = None
+            except UnknownTarget as error:
+                problems.append(self.root.source.problem(("project", "targets", index), str(error)))
+        if problems:
+            raise SpecError(problems)
+        return tuple(found)
+
     def target(self, name: str, assumed: Mapping[str, str] | None = None) -> TargetInstance:
-        """A target by name. Raises UnknownTarget, or ValueError for an assumed fact that is none."""
-        return target_instance(self.spec, name, assumed)
+        """Finds a target by name.
+
+        Args:
+            name: `bi100`, say; an NVIDIA architecture in any spelling (`sm_90`, `90`, `9.0`, `sm_90a`).
+            assumed: hardware facts to take instead of the specs', such as {"nvcc": "13.4"}.
+
+        Raises:
+            UnknownTarget: with the nearest names.
+            ValueError: an assumed fact that is none, or whose value cannot be read.
+            SpecError: the specs are wrong.
+        """
+        asked = (name, _sorted(assumed))
+        if asked not in self._instances:
+            self._instances[asked] = target_instance(self.spec, name, assumed)
+        return self._instances[asked]
 
     def resolver(self, target: str, algorithm: str, assumed: Mapping[str, str] | None = None) -> Resolver:
         """The resolver of an algorithm on a target, kept for the next key.
 
+        Args:
+            target: as `target` takes it.
+            algorithm: `reduce`, say.
+            assumed: as `target` takes it.
+
         Raises:
             UnknownTarget, UnknownAlgorithm: with the nearest names.
+            ValueError: an assumed fact that is none, or whose value cannot be read.
             SpecError: the specs, or the rules for this target, are wrong.
         """
         if algorithm not in self.spec.algorithms:
             hint = did_you_mean(algorithm, tuple(self.spec.algorithms))
             raise UnknownAlgorithm(f'unknown algorithm "{algorithm}"{hint}')
-        asked = (target, algorithm, tuple(sorted((assumed or {}).items())))
+        instance = self.target(target, assumed)
+        asked = (instance.name, algorithm, _sorted(assumed))
         if asked not in self._resolvers:
-            self._resolvers[asked] = Resolver(rules_for(self.spec, self.target(target, assumed), algorithm))
+            self._resolvers[asked] = Resolver(rules_for(self.spec, instance, algorithm))
         return self._resolvers[asked]
 
     def resolve(self, target: str, algorithm: str, **key: Any) -> Resolution:
@@ -77,7 +126,11 @@ class Project:
         Args:
             target: `bi100`, `sm_90` in any spelling, or another target's name.
             algorithm: `reduce`, say.
-            key: key fields by name; those with a default may be left out.
+            key: key fields by name; those with a default may be left out. Enumerators are names, records are
+                dictionaries, lists are sequences of them.
+
+        Returns:
+            The policy, its point and the trace of how it came about.
 
         Raises:
             UnknownTarget, UnknownAlgorithm, SpecError: see `resolver`.
@@ -87,9 +140,21 @@ class Project:
         return self.resolver(target, algorithm).resolve(key)
 
 
-def load(path: str | Path = ".") -> Project:
-    """Opens the project that a folder belongs to. Raises SpecError if there is none, or its settings are wrong."""
+def load(path: str | os.PathLike[str] = ".") -> Project:
+    """Opens the project that a folder belongs to.
+
+    Args:
+        path: a folder; it and the folders above it are searched for a `policygen.toml`, and the nearest counts.
+
+    Raises:
+        SpecError: there is no such folder or no project, or its `policygen.toml` is wrong. The specs themselves are
+            read, and their problems raised, when they are first needed.
+    """
     return Project(find_project(Path(path)))
+
+
+def _sorted(assumed: Mapping[str, str] | None) -> _Assumed:
+    return tuple(sorted((assumed or {}).items()))
 
 
 def _shown(folder: Path) -> str:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import errno
+import gc
 import importlib
+import io
+import os
 import sys
-from typing import Any
+from typing import NoReturn
 
 import click
 
 from policygen import __version__
+from policygen.cli.session import BAD_INPUT
+from policygen.cli.session import INTERRUPTED
+from policygen.cli.session import NOT_RUN
+from policygen.cli.session import READER_GONE
+from policygen.cli.session import one_line
 
 COMMANDS = {
     "build": "Write headers and Python tables for targets.",
@@ -18,21 +27,28 @@ COMMANDS = {
     "resolve": "Give the policy for a key, or for many.",
 }
 
+_EXAMPLES = """\b
+Examples:
+  policygen build --target bi100
+  policygen resolve --target 90 --algorithm reduce --key accum_t=float32 --key operation_t=plus --key offset_size=4
+  policygen list points --algorithm scan
+"""
+
 
 class _Commands(click.Group):
     """Finds a command in the module of its name."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(f"policygen.cli.{cmd_name}_command")
         command: click.Command = module.command
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
         # without importing every command for its help
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
@@ -40,31 +56,79 @@ class _Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in COMMANDS:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             from policygen.model.problems import did_you_mean
 
-            raise click.UsageError(f"unknown command {args[0]}{did_you_mean(args[0], tuple(COMMANDS))}", ctx)
+            raise click.UsageError(f'unknown command "{args[0]}"{did_you_mean(args[0], tuple(COMMANDS))}', ctx)
         return super().resolve_command(ctx, args)
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
+    epilog=_EXAMPLES,
+)
 @click.version_option(__version__, prog_name="policygen")
 def cli() -> None:
     """Compile GPU kernel tuning policies: specs in, CUDA headers and Python tables out.
 
-    The answer goes to standard output, everything else to standard error. Exit status: 0 done; 1 the check that the
-    command makes failed; 2 bad usage, a bad key or a bad spec; 3 the check could not run.
+    The answer goes to standard output, everything else to standard error.
+
+    Exit status: 0 done; 1 the check that the command makes failed; 2 bad usage, a bad key or a bad spec; 3 the check
+    could not run. 130 and 141 say, as for any program, that it was interrupted, and that nobody read the answer.
     """
 
 
-def main(arguments: list[str] | None = None) -> Any:
-    """Runs a command and exits. Bad input is told in a line each, never as a traceback."""
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Runs a command and exits with its status. Bad input is told in a line each, never as a traceback."""
+    _say_utf8()
+    # a command is over before cycles matter, and looking for them costs a tenth of its time
+    gc.set_threshold(50_000, 20, 20)
+    sys.exit(_status(arguments))
+
+
+def _status(arguments: list[str] | None) -> int:
     try:
-        return cli.main(args=arguments, prog_name="policygen")
-    except BrokenPipeError:
-        # the reader of the answer has seen enough
-        sys.stderr.close()
-        sys.exit(0)
+        try:
+            result = cli.main(args=arguments, prog_name="policygen", standalone_mode=False)
+        except click.ClickException as error:
+            error.show()
+            return BAD_INPUT
+        except (KeyboardInterrupt, click.Abort):
+            click.echo("interrupted", err=True)
+            return INTERRUPTED
+        except SystemExit as exit_:
+            result = exit_.code
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return result if isinstance(result, int) else 0
+    except OSError as error:
+        # commands tell of what they cannot read; what is left is the answer that cannot be written
+        _discard_output()
+        if error.errno == errno.EPIPE:
+            return READER_GONE
+        click.echo(one_line(f"the answer cannot be written: {error.strerror or error}"), err=True)
+        return NOT_RUN
+
+
+def _say_utf8() -> None:
+    """Makes output the same bytes in every locale, whatever is in a name."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def _discard_output() -> None:
+    """Keeps the interpreter from trying, and complaining, once more at its end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except (OSError, ValueError, AttributeError):
+                os.dup2(nowhere, 1 if stream is sys.stdout else 2)
+    finally:
+        os.close(nowhere)
 
 
 if __name__ == "__main__":

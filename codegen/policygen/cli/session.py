@@ -1,38 +1,43 @@
-"""What commands share: the project option, output formats, and errors as exit statuses."""
+"""What commands share: the options that all have, forms of the answer, and errors as exit statuses.
+
+Imported by every command, so it imports little itself: `--help` and an unchanged build wait for it.
+"""
 
 from __future__ import annotations
 
 import functools
 import json
 from collections.abc import Callable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any
 from typing import NoReturn
-from typing import TypeVar
 
 import click
-from attrs import frozen
-
-from policygen.model.problems import SpecError
 
 if TYPE_CHECKING:
     from policygen.project import Project
 
-FAILED, BAD_INPUT, NOT_RUN = 1, 2, 3
+FAILED, BAD_INPUT, NOT_RUN, INTERRUPTED, READER_GONE = 1, 2, 3, 130, 141
 """Exit statuses beside 0; see the help of `policygen`."""
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
 
-
-@frozen
 class Session:
-    """The options that every command has."""
+    """The options that every command has.
 
-    project_dir: Path
-    as_json: bool
-    quiet: bool
-    verbose: bool
+    Attributes:
+        project_dir: a folder of the project.
+        as_json: whether the answer is JSON.
+        quiet: whether remarks and warnings are left out.
+        verbose: whether there are more of them.
+    """
+
+    def __init__(self, project_dir: Path, as_json: bool, quiet: bool, verbose: bool) -> None:
+        self.project_dir = project_dir
+        self.as_json = as_json
+        self.quiet = quiet
+        self.verbose = verbose
 
     @functools.cached_property
     def project(self) -> Project:
@@ -44,23 +49,38 @@ class Session:
     def say(self, text: str) -> None:
         """A remark on standard error, unless it is to be quiet."""
         if not self.quiet:
-            click.echo(text, err=True)
+            click.echo(one_line(text), err=True)
+
+    def detail(self, text: str) -> None:
+        """A remark on standard error for those who asked for more."""
+        if self.verbose:
+            self.say(text)
 
     def answer(self, value: Any) -> None:
-        """The answer as JSON on standard output."""
-        click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+        """The answer as JSON on standard output: ASCII, keys in a fixed order."""
+        click.echo(json.dumps(value, indent=2))
 
 
-def command(function: _Function) -> click.Command:
+def command(function: Callable[..., None]) -> click.Command:
     """Makes a command of a function that takes a `Session` first; the rest are its own options."""
 
     @functools.wraps(function)
     def run(project_dir: Path, output_format: str, quiet: bool, verbose: bool, **options: Any) -> None:
-        session = Session(project_dir, output_format == "json", quiet, verbose)
+        if quiet and verbose:
+            raise click.UsageError("give either --quiet or --verbose, not both")
         try:
-            function(session, **options)
-        except SpecError as error:
-            refuse(str(problem) for problem in error.problems)
+            function(Session(project_dir, output_format == "json", quiet, verbose), **options)
+        except RecursionError:
+            refuse(["something in the input is nested too deeply; write it flatter"])
+        except Exception as error:
+            from policygen.model.problems import SpecError
+
+            if isinstance(error, SpecError):
+                refuse(map(str, error.problems))
+            # a file that could not be read has a name; an answer that could not be written has none
+            if isinstance(error, OSError) and error.filename is not None:
+                refuse([f"{error.filename}: cannot be read: {error.strerror}"])
+            raise
 
     name = function.__module__.rpartition(".")[2].removesuffix("_command")
     made = click.command(name)(run)
@@ -69,13 +89,14 @@ def command(function: _Function) -> click.Command:
             ["--project", "project_dir"],
             type=click.Path(path_type=Path),
             default=Path(),
-            help="Folder of the project; the current one by default, or the nearest above it.",
+            help="A folder of the project; the nearest policygen.toml upwards counts. By default where you are.",
             metavar="DIR",
         ),
         click.Option(
             ["--format", "output_format"],
             type=click.Choice(["text", "json"]),
             default="text",
+            show_default=True,
             help="Form of the answer.",
         ),
         click.Option(["-q", "--quiet"], is_flag=True, help="Nothing on standard error but errors."),
@@ -84,28 +105,57 @@ def command(function: _Function) -> click.Command:
     return made
 
 
-def refuse(reasons: Any) -> NoReturn:
+def refuse(reasons: Iterable[str]) -> NoReturn:
     """Ends with status 2, one line a reason."""
-    for reason in reasons:
-        click.echo(reason, err=True)
-    raise SystemExit(BAD_INPUT)
+    stop(reasons, BAD_INPUT)
 
+
+def stop(reasons: Iterable[str], status: int) -> NoReturn:
+    """Ends with a status, one line a reason."""
+    for reason in reasons:
+        click.echo(one_line(reason), err=True)
+    raise SystemExit(status)
+
+
+def one_line(text: str) -> str:
+    """A message without line breaks, control characters or the parts of a very long value that nobody reads."""
+    line = " ".join(text.split())
+    line = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in line)
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}..."
+
+
+_LONGEST = 2000
 
 ASSUME = click.option(
     "--set",
     "assumed",
     multiple=True,
     metavar="FACT=VALUE",
-    help="Take another value for a hardware fact, such as nvcc=13.4.",
+    help="Take another value for a hardware fact of the target, such as nvcc=13.4; give it once a fact.",
+)
+TARGET = click.option(
+    "--target",
+    required=True,
+    metavar="NAME",
+    help="bi100; an NVIDIA architecture as sm_90, 90, 9.0, sm_90a or compute_90; `policygen list targets` has all.",
+)
+ALGORITHM = click.option(
+    "--algorithm", required=True, metavar="NAME", help="reduce, say; `policygen list algorithms` has all."
 )
 
 
 def assumptions(texts: tuple[str, ...]) -> dict[str, str]:
-    """The facts given with --set. Ends with status 2 if one has no value."""
+    """The facts given with --set. Ends with status 2 if one has no value or two."""
     found: dict[str, str] = {}
+    problems: list[str] = []
     for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals or not value:
-            refuse([f"--set {text}: expected FACT=VALUE, such as nvcc=13.4"])
-        found[name.strip()] = value.strip()
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not value or not name:
+            problems.append(f"--set {text}: expected FACT=VALUE, such as nvcc=13.4")
+        elif name in found:
+            problems.append(f"--set {text}: {name} is given twice")
+        found[name] = value
+    if problems:
+        refuse(problems)
     return found
+

@@ -49,7 +49,14 @@ _QUANTIFIERS = ("all", "any", "sum", "min", "max")
 
 
 class ExpressionError(Exception):
-    """The text is not an expression of the language; the message says what was expected."""
+    """The text is not an expression of the language; the message says what was expected.
+
+    `unknown` is the name that nothing defines, where that is what is wrong.
+    """
+
+    def __init__(self, message: str, unknown: str = "") -> None:
+        super().__init__(message)
+        self.unknown = unknown
 
 
 @frozen
@@ -220,7 +227,7 @@ class _Reader:
             return Name(name, self._scope.names[name])
         if name in self._scope.functions or name in self._scope.tables or name in BUILTINS:
             raise ExpressionError(f"`{name}` is a function: call it, such as {name}(..)")
-        raise ExpressionError(f"unknown name `{name}`{did_you_mean(name, tuple(self._scope.names))}")
+        raise ExpressionError(f"unknown name `{name}`{did_you_mean(name, tuple(self._scope.names))}", unknown=name)
 
     def _attribute(self, node: ast.Attribute) -> Expr:
         base = self.read(node.value)

@@ -50,6 +50,8 @@ class Collector:
     enumerations: dict[str, Enumeration]
     structs: dict[str, Struct]
     problems: list[Problem] = Factory(list)
+    broken: set[str] = Factory(set)
+    """Names whose definition has a problem: what uses them is not reported for that."""
 
     def report(self, path: KeyPath, reason: str) -> None:
         """Notes a problem of the value at a key path."""
@@ -108,7 +110,8 @@ class Collector:
         try:
             expr = parse(text, scope, expected)
         except ExpressionError as error:
-            self.report(path, str(error))
+            if error.unknown not in self.broken:
+                self.report(path, str(error))
             return None
         return expr if domains is None or self.proven(path, expr, domains, within) else None
 

@@ -225,6 +225,7 @@ def lets(
             continue
         expr = collector.expression((*path, name), value, scope, expected, domains)
         if expr is None or not _fresh(collector, (*path, name), name, scope):
+            collector.broken.add(name)
             continue
         found.append(Let(name, expr))
         scope = scope.bind({name: expr.type})

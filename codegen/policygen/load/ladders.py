@@ -207,11 +207,14 @@ class _RulesReader:
     def point(self, written: _WrittenPoint) -> Point:
         document, path = written.document, written.path
         layered = Layered()
+        before = len(self.collector.problems)
         for layer, layer_path in self.layers(written):
             apply_layer(self.collector, self.algorithm.policy, layered, layer, layer_path)
+        whole = len(self.collector.problems) == before
         if document.status is not Status.ACTIVE and not document.reason:
             self.collector.report((*path, "status"), f"a point that is {document.status.value} needs a reason")
-        policy = SubPolicies(self.collector, self.algorithm.policy, self.scope, self.domains, path).read(layered)
+        reader = SubPolicies(self.collector, self.algorithm.policy, self.scope, self.domains, path, whole)
+        policy = reader.read(layered)
         if not self.is_reference:
             self.refuse_ragged_vectors(policy, path, ())
         return Point(

@@ -40,7 +40,17 @@ class ScaleDocument:
 class SubPolicies:
     """Reads the sub-policies of one point. A root field sees the root fields before it, resolved."""
 
-    def __init__(self, collector: Collector, policy: Struct, scope: Scope, domains: Domains, where: KeyPath) -> None:
+    def __init__(
+        self,
+        collector: Collector,
+        policy: Struct,
+        scope: Scope,
+        domains: Domains,
+        where: KeyPath,
+        whole: bool,
+    ) -> None:
+        """Sets the place up; where a layer had problems (it is not `whole`), fields that lack a value are not reported."""
+        self._whole = whole
         self._collector = collector
         self._policy = policy
         self._scope = scope
@@ -90,7 +100,8 @@ class SubPolicies:
             return found if found is not None else _default(field)
         if source is not None and copied:
             return Field(source, field.name, field.type)
-        if field.default is None and not (field.role is not None and layered.form in ("", "literal")):
+        optional = field.role is not None and layered.form in ("", "literal")
+        if self._whole and field.default is None and not optional:
             name = ".".join((*at, field.name))
             self._collector.report(self._where, f"{name} is not set: set it here or in the ladder's base")
         return _default(field)

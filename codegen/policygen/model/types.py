@@ -88,7 +88,8 @@ class VersionType:
 class Enumerator:
     """One name of an enumeration.
 
-    `refines` names the enumerator that a more general rule sees in its place: `float16` refines `other`, so a rule for `other` holds for it, while a rule for `float16` holds for it alone.
+    `refines` names the enumerator that a more general rule sees in its place: `float16` refines `other`, so a rule for
+    `other` holds for it, while a rule for `float16` holds for it alone.
     """
 
     name: str

@@ -1,0 +1,97 @@
+"""What the delay of a lookback scan does at a grid: sleep, fence or nothing.
+
+Source: the delay constructors of `agent/single_pass_scan_operators.cuh`. The sleep lengths and the size of the grid
+are read by the running kernel, so the machine code is the same in every case; its effect is not.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final
+
+from attrs import frozen
+
+from policygen.plan.counts import checked
+
+GRID_THRESHOLD: Final = 500
+"""Blocks from which a gated delay sleeps."""
+
+GATED_DELAYS: Final = ("no_delay", "fixed_delay", "reduce_by_key")
+"""Delay algorithms that only fence below the threshold."""
+
+UNGATED_DELAYS: Final = (
+    "exponential_backoff",
+    "exponential_backoff_jitter",
+    "exponential_backoff_jitter_window",
+    "exponential_backon_jitter_window",
+    "exponential_backon_jitter",
+    "exponential_backon",
+)
+"""Delay algorithms that sleep at any grid."""
+
+
+class DelayEffect(Enum):
+    """What a delay does to a thread."""
+
+    NOTHING = "nothing"
+    FENCE = "fence"
+    SLEEP = "sleep"
+
+
+@frozen
+class DelayActivity:
+    """The effect of a delay at one grid.
+
+    Attributes:
+        before: once, before a tile looks at its predecessors (the latency of an L2 write).
+        each_poll: each time that a predecessor is not ready.
+    """
+
+    before: DelayEffect
+    each_poll: DelayEffect
+
+    @property
+    def sleeps(self) -> bool:
+        """Whether the sleep lengths of the policy matter at all."""
+        return DelayEffect.SLEEP in (self.before, self.each_poll)
+
+
+def delay_activity(
+    algorithm: str, *, delay_ns: int, l2_write_latency_ns: int, grid: int, compute_capability: int
+) -> DelayActivity:
+    """The effect of a lookback delay.
+
+    Args:
+        algorithm: an enumerator of `LookbackDelayAlgorithm`, without leading underscores.
+        delay_ns: `delay` of the policy, in nanoseconds.
+        l2_write_latency_ns: `l2_write_latency` of the policy, in nanoseconds.
+        grid: blocks of the launch.
+        compute_capability: major x 10 + minor that the kernel is compiled for; there is no sleep below 70.
+
+    Raises:
+        ValueError: the algorithm has no such name, or a number is negative.
+    """
+    for name, value in (("delay_ns", delay_ns), ("l2_write_latency_ns", l2_write_latency_ns), ("grid", grid)):
+        checked(name, value, 0)
+    if algorithm not in (known := GATED_DELAYS + UNGATED_DELAYS):
+        raise ValueError(f'no lookback delay is called "{algorithm}": use one of {", ".join(known)}')
+    if compute_capability < 70:
+        return DelayActivity(DelayEffect.NOTHING, DelayEffect.FENCE)
+    if algorithm in UNGATED_DELAYS:
+        return DelayActivity(DelayEffect.SLEEP, DelayEffect.SLEEP)
+    polls = algorithm == "fixed_delay" or (algorithm == "reduce_by_key" and compute_capability == 80)
+    return DelayActivity(
+        before=_gated(l2_write_latency_ns, grid),
+        each_poll=_gated(delay_ns, grid) if polls else DelayEffect.NOTHING,
+    )
+
+
+def _gated(nanoseconds: int, grid: int) -> DelayEffect:
+    if nanoseconds == 0:
+        return DelayEffect.NOTHING
+    return DelayEffect.FENCE if grid < GRID_THRESHOLD else DelayEffect.SLEEP
+
+
+def first_ungated_items(tile_items: int) -> int:
+    """The fewest items whose grid of one tile a block reaches the threshold, where a gated delay starts to sleep."""
+    return (GRID_THRESHOLD - 1) * checked("tile_items", tile_items, 1) + 1
