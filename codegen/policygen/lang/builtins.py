@@ -103,6 +103,17 @@ def _scaled(most_items: int) -> Callable[[Intervals], dict[str, Interval]]:
     return fields
 
 
+def _clamped(args: Intervals) -> Interval:
+    """Also where the bounds cross: clamp(a, low, high) is low below low, else the lesser of a and high."""
+    a, low, high = args
+    found = []
+    if a.low < low.high:
+        found.append(Interval(max(low.low, a.low + 1), low.high))
+    if a.high >= low.low:
+        found.append(Interval(min(max(a.low, low.low), high.low), min(a.high, high.high)))
+    return found[0].hull(found[-1])
+
+
 def _items(args: Intervals) -> Interval:
     items, _ = args
     return Interval(1, items.high)
@@ -127,15 +138,7 @@ BUILTINS: dict[str, Builtin] = {
             max,
             lambda a: Interval(max(i.low for i in a), max(i.high for i in a)),
         ),
-        Builtin(
-            "clamp",
-            (3, 3),
-            clamp,
-            lambda a: Interval(
-                clamp(a[0].low, a[1].low, max(a[1].low, a[2].low)),
-                clamp(a[0].high, a[1].high, max(a[1].high, a[2].high)),
-            ),
-        ),
+        Builtin("clamp", (3, 3), clamp, _clamped),
         Builtin("ceil_div", (2, 2), ceil_div, _div_up, preconditions=(NATURAL, POSITIVE)),
         Builtin("round_up", (2, 2), round_up, _rounded_up, preconditions=(NATURAL, POSITIVE)),
         Builtin(

@@ -37,8 +37,10 @@ from policygen.model.ranges import Interval
 from policygen.model.types import BoolType
 from policygen.model.types import IntType
 from policygen.model.types import RecordType
+from policygen.model.types import VersionType
 
 _TRUTH = Interval(0, 1)
+_VERSIONS = Interval(0, 2**31 - 1)
 _SWAPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 _NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 
@@ -117,7 +119,7 @@ class _Analysis:
                     self.of(expr.base, domains)
         if isinstance(expr.type, IntType):
             return Interval(expr.type.low, expr.type.high)
-        return _TRUTH
+        return _VERSIONS if isinstance(expr.type, VersionType) else _TRUTH
 
     def _column(self, lookup: Lookup, name: str, domains: Domains) -> Interval:
         for arg in lookup.args:
@@ -150,14 +152,17 @@ class _Analysis:
                 result = Interval(min(corners), max(corners))
             case _:
                 result = self._divided(expr.op, a, b)
+                if expr.op == "%":
+                    # the least integer % -1 is undefined in C++ because the quotient overflows
+                    self._fits(self._divided("//", a, b, lambda _: None), expr, "%")
         return self._fits(result, expr, expr.op)
 
-    def _divided(self, op: str, a: Interval, b: Interval) -> Interval:
+    def _divided(self, op: str, a: Interval, b: Interval, report: Report | None = None) -> Interval:
         pieces = [
             p for p in (b.meet(Interval(b.low, -1)), b.meet(Interval(1, b.high))) if p is not None and p.low <= p.high
         ]
         if b.low <= 0 <= b.high:
-            self._report(
+            (report or self._report)(
                 f"`{op}` can divide by zero: the divisor ranges over {b}; guard it, such as `a {op} b if b > 0 else 0`"
             )
         if not pieces:
@@ -238,7 +243,7 @@ class _Analysis:
             self.of(expr.condition, inner)
             inner = narrow(inner, expr.condition, True)
             if inner is None:
-                return start or Interval(0, 0)
+                return start or (Interval(1, 1) if expr.kind == "all" else Interval(0, 0))
         body = self.of(expr.body, inner)
         if expr.kind == "sum":
             most = expr.list_type.max_length

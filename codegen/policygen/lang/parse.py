@@ -46,6 +46,9 @@ from policygen.model.types import VersionType
 _ARITHMETIC = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%"}
 _COMPARISONS = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
 _QUANTIFIERS = ("all", "any", "sum", "min", "max")
+_WORDS = frozenset((*BUILTINS, *_QUANTIFIERS, "fold", "len"))
+_MOST_LEVELS = 64
+"""Far beyond any rule, far within what Python's recursion and a C++ compiler's brackets take."""
 
 
 class ExpressionError(Exception):
@@ -86,11 +89,20 @@ def parse(text: str, scope: Scope, expected: Type | None = None) -> Expr:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         reason = error.msg if isinstance(error, SyntaxError) else "too deeply nested"
         raise ExpressionError(f"not an expression: {reason} in `{text.strip()}`") from None
-    try:
-        expr = _Reader(scope).read(module.body)
-    except RecursionError:
-        raise ExpressionError("not an expression: too deeply nested") from None
+    if _levels(module.body) > _MOST_LEVELS:
+        raise ExpressionError(f"not an expression: nested more than {_MOST_LEVELS} levels deep; name parts of it with let")
+    expr = _Reader(scope).read(module.body)
     return convert(expr, expected) if expected is not None else _settled(expr)
+
+
+def _levels(root: ast.AST) -> int:
+    deepest, open_nodes = 0, [(root, 1)]
+    while open_nodes:
+        node, level = open_nodes.pop()
+        deepest = max(deepest, level)
+        open_nodes += [(child, level + 1) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
+        open_nodes += [(c, level + 1) for g in getattr(node, "generators", ()) for c in (g.iter, *g.ifs)]
+    return deepest
 
 
 def convert(expr: Expr, expected: Type) -> Expr:
@@ -100,11 +112,8 @@ def convert(expr: Expr, expected: Type) -> Expr:
         return _name_quoted(expr, expected)
     if isinstance(expected, IntType) and isinstance(actual, IntType):
         # a narrowing is written into the tree, so that the loader has to prove it
-        return (
-            Call("int32", (expr,), INT32)
-            if (expected.bits, actual.bits) == (32, 64) and not expected.unsigned
-            else expr
-        )
+        narrows = expected == INT32 and actual != INT32
+        return Call("int32", (expr,), INT32) if narrows else expr
     if actual != expected:
         raise ExpressionError(f"expected {expected}, but `{_summary(expr)}` is {actual}")
     return expr
@@ -161,10 +170,21 @@ def _summary(expr: Expr) -> str:
 
 
 def wider(left: Type, right: Type) -> IntType:
-    """The type of an operation on two integers: 64 bits if either has 64."""
+    """The type of an operation on two integers: int32 if both are; a stored uint32 counts as 64 bits."""
     assert isinstance(left, IntType)
     assert isinstance(right, IntType)
-    return INT64 if 64 in (left.bits, right.bits) else INT32
+    return INT32 if left == right == INT32 else INT64
+
+
+def _beyond(value: int) -> str:
+    # the text of a huge integer is of no use, and Python refuses to write one of more than 4300 digits
+    text = str(value) if value.bit_length() <= 128 else f"an integer of {value.bit_length()} bits"
+    return f"{text} is beyond 64 bits"
+
+
+def _takes_two(arguments: ast.arguments) -> bool:
+    others = (arguments.posonlyargs, arguments.kwonlyargs, arguments.defaults, arguments.vararg, arguments.kwarg)
+    return len(arguments.args) == 2 and not any(others)
 
 
 class _Reader:
@@ -214,7 +234,7 @@ class _Reader:
             return Const(value, BOOL)
         if isinstance(value, int):
             if value > INT64_MAX:
-                raise ExpressionError(f"{value} is beyond 64 bits")
+                raise ExpressionError(_beyond(value))
             return Const(value, INT32 if value <= INT32.high else INT64)
         if isinstance(value, str):
             return Const(value, _QUOTED)  # type: ignore[arg-type]
@@ -242,10 +262,10 @@ class _Reader:
         if isinstance(node.operand, ast.Constant) and type(node.operand.value) is int:
             value = -node.operand.value
             if value < INT64.low:
-                raise ExpressionError(f"{value} is beyond 64 bits")
+                raise ExpressionError(_beyond(value))
             return Const(value, INT32 if value >= INT32.low else INT64)
         operand = self._integer(node.operand)
-        return Negate(operand, operand.type)
+        return Negate(operand, wider(operand.type, operand.type))
 
     def _arithmetic(self, node: ast.BinOp) -> Expr:
         op = _ARITHMETIC.get(type(node.op))
@@ -274,6 +294,8 @@ class _Reader:
         right = self.read(right_node)
         if isinstance(left.type, _Quoted) and not isinstance(right.type, _Quoted):
             left = convert(left, right.type)
+        if isinstance(left.type, IntType) and isinstance(right.type, IntType):
+            return Compare(symbol, left, right)
         right = convert(right, _settled(left).type)
         if isinstance(left.type, EnumType):
             return self._compared_enumerators(left, symbol, right)
@@ -302,7 +324,13 @@ class _Reader:
             raise ExpressionError(f"`in` is for integers and enumerators; `{_summary(left)}` is {left.type}")
         values: list[Scalar] = []
         for element in node.elts:
-            value = convert(self.read(element), left.type)
+            given = self.read(element)
+            if isinstance(given, Const) and isinstance(given.type, IntType) and isinstance(left.type, IntType):
+                value: Expr = Const(given.value, left.type)
+                if not left.type.low <= int(given.value) <= left.type.high:
+                    raise ExpressionError(f"`{_summary(left)}` is {left.type} and never {given.value}")
+            else:
+                value = convert(given, left.type)
             if not isinstance(value, Const):
                 raise ExpressionError(f"`in` needs constants; `{ast.unparse(element)}` is none")
             if isinstance(left.type, EnumType):
@@ -341,7 +369,7 @@ class _Reader:
             return self._lookup(name, node)
         if name in BUILTINS:
             return self._builtin(name, node)
-        known = (*BUILTINS, *self._scope.functions, *self._scope.tables, "all", "any", "sum", "fold", "len")
+        known = (*_WORDS, *self._scope.functions, *self._scope.tables)
         raise ExpressionError(
             f"a call of `{name}` is not allowed: it is no function of the language{did_you_mean(name, known)}"
         )
@@ -355,12 +383,12 @@ class _Reader:
         builtin = BUILTINS[name]
         least, most = builtin.arity
         if not least <= len(node.args) <= most:
-            wanted = str(least) if least == most else f"{least} or more"
-            raise ExpressionError(f"{name} takes {wanted} arguments, not {len(node.args)}")
+            wanted = str(least) if least == most else f"{least} to {most}"
+            raise ExpressionError(f"{name} takes {wanted} argument{'s' * (most != 1)}, not {len(node.args)}")
         args = tuple(self._integer(a) for a in node.args)
         if builtin.result is not None:
             return Call(name, args, builtin.result)
-        result: Type = args[0].type
+        result = wider(args[0].type, args[0].type)
         for arg in args[1:]:
             result = wider(result, arg.type)
         return Call(name, args, result)
@@ -383,7 +411,8 @@ class _Reader:
         return over
 
     def _fresh(self, name: str) -> str:
-        if name in self._scope.names or name in self._scope.functions or name in BUILTINS:
+        scope = self._scope
+        if name in scope.names or name in scope.functions or name in scope.tables or name in _WORDS:
             raise ExpressionError(f"the variable `{name}` hides another name: choose a new one")
         return name
 
@@ -392,7 +421,7 @@ class _Reader:
         if not isinstance(generator, ast.GeneratorExp) or len(generator.generators) != 1:
             raise ExpressionError(f"{kind} runs over one list: {kind}(x.size > 0 for x in inputs)")
         clause = generator.generators[0]
-        if not isinstance(clause.target, ast.Name):
+        if not isinstance(clause.target, ast.Name) or clause.is_async:
             raise ExpressionError(f"{kind}: the variable is one name")
         over = self._list(clause.iter)
         assert isinstance(over.type, ListType)
@@ -405,12 +434,12 @@ class _Reader:
         if kind in ("min", "max"):
             if set(defaults) != {"default"}:
                 raise ExpressionError(
-                    f"{kind} over a list says what an empty list gives: {kind}(.. for x in list, default=0)"
+                    f"{kind} over a list says what an empty list gives: {kind}((.. for x in list), default=0)"
                 )
             start = self._integer(defaults["default"])
         elif defaults:
             raise ExpressionError(f"{kind} takes no keyword")
-        result = wider(body.type, start.type) if start is not None else body.type
+        result: Type = BOOL if kind in ("all", "any") else wider(body.type, body.type if start is None else start.type)
         return Quantifier(kind, variable, over, body, conjunction(conditions) if conditions else None, start, result)
 
     def _fold(self, node: ast.Call) -> Expr:
@@ -418,7 +447,7 @@ class _Reader:
         over = self._list(over_node)
         assert isinstance(over.type, ListType)
         start = self._integer(start_node)
-        if not isinstance(step, ast.Lambda) or len(step.args.args) != 2:
+        if not isinstance(step, ast.Lambda) or not _takes_two(step.args):
             raise ExpressionError("fold is written fold(list, start, lambda total, x: ..)")
         accumulator, variable = (self._fresh(a.arg) for a in step.args.args)
         inner = _Reader(self._scope.bind({accumulator: start.type, variable: over.type.element}))

@@ -194,7 +194,8 @@ class CppExpressions:
                 return f"-{self._operand(expr.operand, 12)}", 12
             case Arith():
                 precedence = _PRECEDENCE[expr.op]
-                left, right = self._operand(expr.left, precedence), self._operand(expr.right, precedence + 1)
+                left = self._widened(expr.left, expr.right, precedence)
+                right = self._widened(expr.right, expr.left, precedence + 1)
                 return f"{left} {_SPELLED.get(expr.op, expr.op)} {right}", precedence
             case Compare():
                 precedence = _PRECEDENCE["compare"]
@@ -222,6 +223,13 @@ class CppExpressions:
                 return self._quantifier(expr), _ATOM
             case Fold():
                 return self._fold(expr), _ATOM
+
+    def _widened(self, expr: Expr, other: Expr, least: int) -> str:
+        """An operand; a constant of 64 bits is written as one where nothing else makes the operation one of 64 bits."""
+        alone = isinstance(other, Const) or other.type != INT64
+        if isinstance(expr, Const) and expr.type == INT64 and alone:
+            return f"static_cast<std::int64_t>({constant(expr)})"
+        return self._operand(expr, least)
 
     def _branch(self, expr: Expr, kind: Type) -> str:
         """An operand that must have exactly this type: of ?: or of a support template."""

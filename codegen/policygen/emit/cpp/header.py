@@ -120,12 +120,17 @@ class _HeaderPrinter:
 
     def _body(self) -> list[str]:
         rules = self._program.rules
+        shared = set(self._vocabulary.structs)
+        roots = {used.rules.algorithm.policy.name for _, used in self._program.uses} | {rules.algorithm.policy.name}
         found: list[str] = []
+        for struct in structs_of(self._program):
+            if struct.name not in shared | roots:
+                found += ["", *_struct(struct, struct.name)]
         for used_name, used in self._program.uses:
             found += ["", f"namespace {identifier(used_name)}", "{"]
-            found += _definitions(used, self._vocabulary)
+            found += _definitions(used)
             found.append(f"}} // namespace {identifier(used_name)}")
-        found += _definitions(self._program, self._vocabulary)
+        found += _definitions(self._program)
         found += self._point()
         if rules.constraints or rules.fit:
             found += self._fits()
@@ -251,15 +256,10 @@ class _HeaderPrinter:
         return f"{kind}{{{', '.join(values)}}}"
 
 
-def _definitions(program: Program, vocabulary: Vocabulary) -> list[str]:
+def _definitions(program: Program) -> list[str]:
     """Policy, key, spec functions, domain check and selector of a program, in its own namespace."""
     algorithm = program.rules.algorithm
-    found: list[str] = []
-    for struct in structs_of(program):
-        if struct.name in vocabulary.structs or any(struct in structs_of(used) for _, used in program.uses):
-            continue
-        name = "policy" if struct is algorithm.policy else struct.name
-        found += ["", *_struct(struct, name)]
+    found = ["", *_struct(algorithm.policy, "policy"), "", f"using {identifier(algorithm.policy.name)} = policy;"]
     found += ["", *_key(algorithm)]
     more = _beside_statements(program)
     inner: list[str] = []
