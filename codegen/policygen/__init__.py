@@ -1,10 +1,9 @@
 """A policy-as-code compiler for GPU kernel tuning: specs in, CUDA headers and Python tables out.
 
-    import policygen
-
+Example:
     project = policygen.load(".")
     resolution = project.resolve("bi100", "reduce", accum_t="float32", operation_t="plus", offset_size=4)
-    resolution.policy.multi_tile.threads_per_block
+    resolution.policy["multi_tile"]["threads_per_block"]
 """
 
 from __future__ import annotations

@@ -26,6 +26,11 @@ from policygen.resolve.instance import TargetInstance
 from policygen.resolve.resolver import Resolver
 from policygen.resolve.trace import Reported
 
+
+class WorkerLost(RuntimeError):  # noqa: N818 - it says what happened
+    """A process that built a target ended early; the message says what to do."""
+
+
 Progress = Callable[[int, str], None]
 """Called with how many targets are done, and the name of one that is under way."""
 
@@ -109,12 +114,14 @@ def build(
     Raises:
         SpecError: the specs are wrong, or a point can never be selected: every problem of every target.
         UnknownTarget: a name that is none.
+        WorkerLost: one of the processes was killed.
     """
     targets = tuple(dict.fromkeys(project.target(name).name for name in names))
     workers = min(len(targets), len(os.sched_getaffinity(0)) if jobs is None else jobs)
+    results = _in_processes(project, targets, workers, progress) if workers > 1 else _here(project, targets, progress)
     made: dict[str, _Made] = {}
     problems: list[Problem] = []
-    for name, result in (_in_processes(project, targets, workers, progress) if workers > 1 else _here(project, targets, progress)):
+    for name, result in results:
         if isinstance(result, SpecError):
             problems += result.problems
         else:
@@ -150,6 +157,7 @@ def _in_processes(
 ) -> Iterator[tuple[str, _Made | SpecError]]:
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures import as_completed
+    from concurrent.futures.process import BrokenProcessPool
     from multiprocessing import get_context
 
     # forked, so that the specs are read once; all processes start with the first submit, before any thread does
@@ -160,6 +168,8 @@ def _in_processes(
         for done, future in enumerate(as_completed(names), start=1):
             yield names[future], future.result()
             progress(done, names[future])
+    except BrokenProcessPool as error:
+        raise WorkerLost("a process that built a target was ended from outside; build with --jobs 1") from error
     except BaseException:
         executor.shutdown(wait=False, cancel_futures=True)
         raise

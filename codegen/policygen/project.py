@@ -24,6 +24,7 @@ from policygen.resolve.instance import target_instance
 from policygen.resolve.resolver import Resolution
 from policygen.resolve.resolver import Resolver
 from policygen.resolve.specialise import rules_for
+from policygen.spec import Algorithm
 from policygen.spec import Spec
 
 _Assumed: TypeAlias = tuple[tuple[str, str], ...]
@@ -98,6 +99,13 @@ class Project:
             self._instances[asked] = target_instance(self.spec, name, assumed)
         return self._instances[asked]
 
+    def algorithm(self, name: str) -> Algorithm:
+        """Finds an algorithm by name. Raises UnknownAlgorithm, with the nearest name, or SpecError."""
+        if name not in self.spec.algorithms:
+            hint = did_you_mean(name, tuple(self.spec.algorithms))
+            raise UnknownAlgorithm(f'unknown algorithm "{name}"{hint}')
+        return self.spec.algorithms[name]
+
     def resolver(self, target: str, algorithm: str, assumed: Mapping[str, str] | None = None) -> Resolver:
         """The resolver of an algorithm on a target, kept for the next key.
 
@@ -111,9 +119,7 @@ class Project:
             ValueError: an assumed fact that is none, or whose value cannot be read.
             SpecError: the specs, or the rules for this target, are wrong.
         """
-        if algorithm not in self.spec.algorithms:
-            hint = did_you_mean(algorithm, tuple(self.spec.algorithms))
-            raise UnknownAlgorithm(f'unknown algorithm "{algorithm}"{hint}')
+        self.algorithm(algorithm)
         instance = self.target(target, assumed)
         asked = (instance.name, algorithm, _sorted(assumed))
         if asked not in self._resolvers:

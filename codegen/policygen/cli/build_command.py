@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
@@ -26,7 +27,7 @@ from policygen.emit.build_state import BuildState
     help="A target to build, such as bi100 or sm_90; give the option once for each.",
 )
 @click.option("--all", "all_targets", is_flag=True, help="Build every target that policygen.toml lists.")
-@click.option("--strict", is_flag=True, help="Exit with status 1 if there is a warning; files are written all the same.")
+@click.option("--strict", is_flag=True, help="Exit with status 1 if there is a warning; files are written anyway.")
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
@@ -58,8 +59,11 @@ def build(session: Session, targets: tuple[str, ...], all_targets: bool, strict:
 def _made(
     session: Session, names: Sequence[str], jobs: int | None, state: BuildState | None, inputs: str | None
 ) -> dict[str, Any]:
-    """Builds, writes, keeps the state. The report of the build, for a second one of the same, is what is kept."""
+    """Builds, writes, and keeps the report for a build of the same that finds nothing changed."""
+    from policygen.build import WorkerLost
     from policygen.build import build as make
+    from policygen.build import owner_of
+    from policygen.cli.output import built_targets
     from policygen.cli.output import output_errors
     from policygen.cli.output import recover_output
     from policygen.cli.progress import progress
@@ -73,18 +77,91 @@ def _made(
         with progress(session, "building", len(targets)) as advance:
             try:
                 made = make(project, targets, jobs=jobs, progress=advance)
-            except ChildProcessFailed as error:
-                stop([f"a process that built a target ended early ({error}); try --jobs 1"], NOT_RUN)
-        forgotten = () if names else _forgotten(session)
-        written = apply(plan(project.root.output, made.artifacts, (*made.owners, *forgotten)))
-    removed = sorted(map(str, written.removed))
-    report = {
-        "targets": [r.as_dict() for r in made.reports],
-        "edited": [f"{path} had been edited by hand and was written anew" for path in written.edited],
-        "files": dict.fromkeys((str(path) for path in (*written.written, *written.unchanged)), "unchanged"),
+            except WorkerLost as error:
+                stop([str(error)], NOT_RUN)
+        forgotten = () if names else built_targets(session).forgotten
+        written = apply(plan(project.root.output, made.artifacts, (*made.owners, *map(owner_of, forgotten))))
+    report: dict[str, Any] = {
+        "targets": [target.as_dict() for target in made.reports],
+        "edited": [],
+        "files": {str(artifact.path): "unchanged" for artifact in made.artifacts},
     }
-    digests = {str(artifact.path): artifact.digest for artifact in made.artifacts}
     if state is not None:
-        state.keep(inputs, project.root.settings.output, digests, {**report, "edited": []})
-    files = {**report["files"], **dict.fromkeys(map(str, written.written), "written"), **dict.fromkeys(removed, "removed")}
-    return {**report, "files": files}
+        digests = {str(artifact.path): artifact.digest for artifact in made.artifacts}
+        state.keep(inputs, project.root.settings.output, digests, report)
+    files = report["files"] | dict.fromkeys(map(str, written.written), "written")
+    files |= dict.fromkeys(map(str, written.removed), "removed")
+    return report | {"edited": [str(path) for path in written.edited], "files": dict(sorted(files.items()))}
+
+
+def _canonical(session: Session, names: Sequence[str]) -> list[str]:
+    """Targets by the names of their folders. Ends with status 2 if there is one that is none."""
+    from policygen.resolve.instance import UnknownTarget
+
+    found: list[str] = []
+    problems: list[str] = []
+    for name in names:
+        try:
+            found.append(session.project.target(name).name)
+        except UnknownTarget as error:
+            problems.append(str(error))
+    if problems:
+        refuse(problems)
+    return list(dict.fromkeys(found))
+
+
+def _print(session: Session, report: Mapping[str, Any]) -> None:
+    files: Mapping[str, str] = report["files"]
+    for warning in _warnings(report):
+        session.say(f"warning: {warning}")
+    for path, status in files.items():
+        if status != "unchanged":
+            session.detail(f"{status} {path}")
+    if session.as_json:
+        session.answer(_data(report))
+        return
+    width = max((len(a["algorithm"]) for t in report["targets"] for a in t["algorithms"]), default=0)
+    for target in report["targets"]:
+        for algorithm in target["algorithms"]:
+            policies = "policy" if algorithm["distinct"] == 1 else "policies"
+            click.echo(
+                f"{target['target']}  {algorithm['algorithm']:<{width}}  {algorithm['keys']:>3} keys, "
+                f"{algorithm['distinct']:>3} distinct {policies}, {_counts(files[path] for path in algorithm['files'])}"
+            )
+    click.echo(_counts(files.values(), always=("written", "unchanged")))
+
+
+def _counts(statuses: Iterable[str], always: Sequence[str] = ()) -> str:
+    """`0 files written, 11 unchanged`."""
+    found = list(statuses)
+    counts = [(found.count(status), status) for status in ("written", "unchanged", "removed")]
+    told = [(number, status) for number, status in counts if number or status in always]
+    (first, status), *others = told
+    files = "file" if first == 1 else "files"
+    return ", ".join((f"{first} {files} {status}", *(f"{number} {status}" for number, status in others)))
+
+
+def _data(report: Mapping[str, Any]) -> dict[str, Any]:
+    """The report for programs: each algorithm's files with what became of them."""
+    files: Mapping[str, str] = report["files"]
+    statuses = list(files.values())
+    targets = [
+        target
+        | {"algorithms": [a | {"files": {path: files[path] for path in a["files"]}} for a in target["algorithms"]]}
+        for target in report["targets"]
+    ]
+    counts = {status: statuses.count(status) for status in ("written", "unchanged", "removed")}
+    return {"targets": targets, **counts, "edited": report["edited"], "files": dict(files)}
+
+
+def _warnings(report: Mapping[str, Any]) -> list[str]:
+    found: list[str] = []
+    for target in report["targets"]:
+        found += [f"{target['target']}: {line}" for line in target["warnings"]]
+        for algorithm in target["algorithms"]:
+            found += [f"{target['target']}: {algorithm['algorithm']}: {line}" for line in algorithm["warnings"]]
+    files: Mapping[str, str] = report["files"]
+    return found + [f"{path} had been edited by hand and was {files[path]}" for path in report["edited"]]
+
+
+command = build

@@ -2,66 +2,94 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from policygen.cli.session import BAD_INPUT
 from policygen.cli.session import FAILED
+from policygen.cli.session import NOT_RUN
 from policygen.cli.session import Session
 from policygen.cli.session import command as make_command
-from policygen.cli.session import refuse
+from policygen.cli.session import stop
+
+if TYPE_CHECKING:
+    from policygen.build import Build
+    from policygen.emit.drift import PolicyChange
+    from policygen.emit.writer import Drift
 
 
 @make_command
 def check(session: Session) -> None:
     """Say whether the generated files are what the specs say.
 
-    Compares the targets that policygen.toml lists. Exit status 1 if a file is missing, stale, edited or no longer
-    produced; the policies that differ are shown.
+    Compares the files of the targets that policygen.toml lists and of any other that was built. Exit status 1 if a
+    file is missing, stale, edited by hand or no longer produced, or if something else is in its way: names the files,
+    and shows which policies of common keys change, from what is there to what the specs say.
     """
+    from policygen.build import WorkerLost
     from policygen.build import build
+    from policygen.build import owner_of
+    from policygen.cli.output import built_targets
+    from policygen.cli.output import output_errors
+    from policygen.cli.output import recover_output
     from policygen.cli.progress import progress
     from policygen.emit.drift import policy_changes
-    from policygen.emit.writer import OutputError
     from policygen.emit.writer import check as compare
-    from policygen.emit.writer import recover
 
-    root = session.project.root
-    names = root.settings.targets
-    try:
-        recover(root.output)
-        with progress(session, "checking", len(names)) as advance:
-            made = build(session.project, names, advance)
-        drift = compare(root.output, made.artifacts, made.owners)
-    except ValueError as error:
-        refuse([str(error)])
-    except OutputError as error:
-        click.echo(str(error), err=True)
-        raise SystemExit(BAD_INPUT) from None
+    project = session.project
+    listed = project.listed_targets
+    with output_errors():
+        recover_output(session)
+        found = built_targets(session)
+        targets = tuple(dict.fromkeys((*listed, *found.known)))
+        with progress(session, "checking", len(targets)) as advance:
+            try:
+                made = build(project, targets, progress=advance)
+            except WorkerLost as error:
+                stop([str(error)], NOT_RUN)
+        drift = compare(project.root.output, made.artifacts, (*made.owners, *map(owner_of, found.forgotten)))
+    changes = policy_changes(project.root.output, made.artifacts, {*drift.stale, *drift.edited})
+    _print(session, drift, changes)
+    if drift:
+        session.say(f"run {_remedy(made, drift, listed)}, and commit what it writes")
+        raise SystemExit(FAILED)
+    session.say(f"{len(made.artifacts)} generated files are what the specs say")
+
+
+def _print(session: Session, drift: Drift, changes: list[PolicyChange]) -> None:
     kinds = {"missing": drift.missing, "stale": drift.stale, "edited": drift.edited, "orphaned": drift.orphaned}
-    changes = policy_changes(root.output, made.artifacts, [*drift.stale, *drift.edited])
     if session.as_json:
         session.answer(
             {
                 **{kind: [str(path) for path in paths] for kind, paths in kinds.items()},
+                "blocked": [{"path": str(refusal.path), "reason": refusal.reason} for refusal in drift.blocked],
                 "manifest_is_stale": drift.manifest_is_stale,
-                "blocked": [str(refusal) for refusal in drift.blocked],
-                "policies": changes,
+                "policies": [change.as_dict() for change in changes],
             }
         )
-    else:
-        for kind, paths in kinds.items():
-            for path in paths:
-                click.echo(f"{kind}: {path}")
-        for refusal in drift.blocked:
-            click.echo(str(refusal))
-        if drift.manifest_is_stale and not any(kinds.values()):
-            click.echo("stale: manifest.json")
-        for change in changes:
-            click.echo(f"policy: {change}")
-    if drift:
-        session.say("run `policygen build --all` and commit what it writes")
-        raise SystemExit(FAILED)
-    session.say(f"{len(made.artifacts)} generated files are what the specs say")
+        return
+    for kind, paths in kinds.items():
+        for path in paths:
+            click.echo(f"{kind}: {path}")
+    for refusal in drift.blocked:
+        click.echo(f"blocked: {refusal.path}: {refusal.reason}")
+    if drift.manifest_is_stale and not any(kinds.values()):
+        click.echo("stale: manifest.json")
+    for change in changes:
+        click.echo(f"policy: {change}")
+
+
+def _remedy(made: Build, drift: Drift, listed: tuple[str, ...]) -> str:
+    """What to run; a target that policygen.toml does not list is not among `--all`."""
+    from policygen.build import target_of
+
+    wrong = {*drift.missing, *drift.stale, *drift.edited}
+    targets = {target_of(artifact.owner) for artifact in made.artifacts if artifact.path in wrong}
+    others = sorted(target for target in targets if target is not None and target not in listed)
+    commands = ["policygen build --all"]
+    if others:
+        commands.append(f"policygen build {' '.join(f'--target {target}' for target in others)}")
+    return " and ".join(f"`{command}`" for command in commands)
 
 
 command = check

@@ -8,6 +8,10 @@ import importlib
 import io
 import os
 import sys
+from collections.abc import Callable
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
 from typing import NoReturn
 
 import click
@@ -17,6 +21,7 @@ from policygen.cli.session import BAD_INPUT
 from policygen.cli.session import INTERRUPTED
 from policygen.cli.session import NOT_RUN
 from policygen.cli.session import READER_GONE
+from policygen.cli.session import AnswerUnwritten
 from policygen.cli.session import one_line
 
 COMMANDS = {
@@ -62,6 +67,22 @@ class _Commands(click.Group):
             raise click.UsageError(f'unknown command "{args[0]}"{did_you_mean(args[0], tuple(COMMANDS))}', ctx)
         return super().resolve_command(ctx, args)
 
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Bad input is told in a line each, never as a traceback; every end has its exit status."""
+        run = partial(super().main, args, prog_name, complete_var, False, windows_expand_args, **extra)
+        if not standalone_mode:
+            return run()
+        _say_utf8()
+        sys.exit(_status(run))
+
 
 @click.group(
     cls=_Commands,
@@ -79,22 +100,22 @@ def cli() -> None:
     """
 
 
-def main(arguments: list[str] | None = None) -> NoReturn:
-    """Runs a command and exits with its status. Bad input is told in a line each, never as a traceback."""
-    _say_utf8()
+def main() -> NoReturn:
+    """Runs the command that the process's arguments say, and exits with its status."""
     # a command is over before cycles matter, and looking for them costs a tenth of its time
     gc.set_threshold(50_000, 20, 20)
-    sys.exit(_status(arguments))
+    cli.main(prog_name="policygen")
+    raise AssertionError("a command exits")
 
 
-def _status(arguments: list[str] | None) -> int:
+def _status(run: Callable[[], Any]) -> int:
     try:
         try:
-            result = cli.main(args=arguments, prog_name="policygen", standalone_mode=False)
+            result = run()
         except click.ClickException as error:
             error.show()
             return BAD_INPUT
-        except (KeyboardInterrupt, click.Abort):
+        except click.Abort:
             click.echo("interrupted", err=True)
             return INTERRUPTED
         except SystemExit as exit_:
@@ -103,12 +124,17 @@ def _status(arguments: list[str] | None) -> int:
             sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except OSError as error:
-        # commands tell of what they cannot read; what is left is the answer that cannot be written
-        _discard_output()
-        if error.errno == errno.EPIPE:
-            return READER_GONE
-        click.echo(one_line(f"the answer cannot be written: {error.strerror or error}"), err=True)
-        return NOT_RUN
+        return _unwritten(error)
+    except AnswerUnwritten as error:
+        return _unwritten(error.cause)
+
+
+def _unwritten(error: OSError) -> int:
+    _discard_output()
+    if error.errno == errno.EPIPE:
+        return READER_GONE
+    click.echo(one_line(f"the answer cannot be written: {error.strerror or error}"), err=True)
+    return NOT_RUN
 
 
 def _say_utf8() -> None:

@@ -23,6 +23,14 @@ FAILED, BAD_INPUT, NOT_RUN, INTERRUPTED, READER_GONE = 1, 2, 3, 130, 141
 """Exit statuses beside 0; see the help of `policygen`."""
 
 
+class AnswerUnwritten(Exception):  # noqa: N818 - it says what the answer is
+    """Standard output does not take the answer."""
+
+    def __init__(self, cause: OSError) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
 class Session:
     """The options that every command has.
 
@@ -72,15 +80,19 @@ def command(function: Callable[..., None]) -> click.Command:
             function(Session(project_dir, output_format == "json", quiet, verbose), **options)
         except RecursionError:
             refuse(["something in the input is nested too deeply; write it flatter"])
+        except OSError as error:
+            if error.filename is not None:
+                refuse([f"{error.filename}: cannot be read: {error.strerror}"])
+            if isinstance(error, FileNotFoundError):
+                stop([str(error) if error.errno is None else "the folder that you are in no longer exists"], NOT_RUN)
+            # what is left has no name: standard output; click would turn some of it into status 1
+            raise AnswerUnwritten(error) from error
         except Exception as error:
             from policygen.model.problems import SpecError
 
-            if isinstance(error, SpecError):
-                refuse(map(str, error.problems))
-            # a file that could not be read has a name; an answer that could not be written has none
-            if isinstance(error, OSError) and error.filename is not None:
-                refuse([f"{error.filename}: cannot be read: {error.strerror}"])
-            raise
+            if not isinstance(error, SpecError):
+                raise
+            refuse(map(str, error.problems))
 
     name = function.__module__.rpartition(".")[2].removesuffix("_command")
     made = click.command(name)(run)
