@@ -3,7 +3,7 @@
 Example:
     project = policygen.load(".")
     resolution = project.resolve("bi100", "reduce", accum_t="float32", operation_t="plus", offset_size=4)
-    resolution.policy["multi_tile"]["threads_per_block"]
+    resolution.policy.multi_tile.threads_per_block
 """
 
 from __future__ import annotations

@@ -41,7 +41,8 @@ def test_grid_sizes_are_upstream_s() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [(0, 4, 256), (-1, 4, 256), (5, 0, 256), (5, 4, 0), (5, -1, 256), (5, 4, -2), (0, 0, 0), (-(2**40), 1, 1)]
+    "arguments",
+    [(0, 4, 256), (-1, 4, 256), (5, 0, 256), (5, 4, 0), (5, -1, 256), (5, 4, -2), (0, 0, 0), (-(2**40), 1, 1)],
 )
 def test_nothing_to_do_is_an_empty_plan(arguments: tuple[int, int, int]) -> None:
     share = even_share(*arguments)

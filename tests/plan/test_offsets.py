@@ -18,7 +18,9 @@ def test_width_at_the_bounds(value: int, bits: int) -> None:
 
 
 def test_a_kernel_with_narrow_offsets_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"16000000 x 200 = 3200000000 does not fit a signed 32-bit offset: use 64-bit"):
+    with pytest.raises(
+        ValueError, match=r"16000000 x 200 = 3200000000 does not fit a signed 32-bit offset: use 64-bit"
+    ):
         checked_offset(16_000_000, 200, bits=32)
     assert checked_offset(16_000_000, 200, bits=64) == 3_200_000_000
 

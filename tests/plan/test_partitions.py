@@ -11,7 +11,8 @@ from policygen.plan.reduce_plan import fits_single_tile
 
 
 @pytest.mark.parametrize(
-    ("length", "partitions", "last"), [(0, 0, 0), (1, 1, 1), (511, 1, 511), (512, 1, 512), (513, 2, 1), (524_289, 1025, 1)]
+    ("length", "partitions", "last"),
+    [(0, 0, 0), (1, 1, 1), (511, 1, 511), (512, 1, 512), (513, 2, 1), (524_289, 1025, 1)],
 )
 def test_only_the_last_partition_is_shorter(length: int, partitions: int, last: int) -> None:
     plan = partition_plan(length, 512)

@@ -80,7 +80,7 @@ def test_gpu_to_gpu_goes_in_chunks() -> None:
 
 
 def test_gpu_to_gpu_refuses_what_upstream_loses() -> None:
-    with pytest.raises(ValueError, match="a multiple of 2147483647: CCCL 3.5 loses the last chunk"):
+    with pytest.raises(ValueError, match=r"a multiple of 2147483647: CCCL .* loses the last chunk"):
         plan(INT32_MAX, GPU_TO_GPU)
     with pytest.raises(ValueError, match="the number of block results is"):
         plan(2**62, GPU_TO_GPU)

@@ -26,10 +26,10 @@ def plan(num_items: int, tile_items: int = 8448, max_grid_x: int = INT32_MAX) ->
 
 
 def activity(
-    algorithm: str, grid: int, cc: int = 70, *, delay_ns: int = 350, l2_write_latency_ns: int = 450
+    kind: str, grid: int, cc: int = 70, *, delay_ns: int = 350, l2_write_latency_ns: int = 450
 ) -> DelayActivity:
     return delay_activity(
-        algorithm, delay_ns=delay_ns, l2_write_latency_ns=l2_write_latency_ns, grid=grid, compute_capability=cc
+        kind, delay_ns=delay_ns, l2_write_latency_ns=l2_write_latency_ns, grid=grid, compute_capability=cc
     )
 
 
@@ -47,9 +47,9 @@ def activity(
 )
 def test_tile_states_take_what_upstream_allots(accum_size: int, primitive: bool, expected: tuple[int, ...]) -> None:
     single_word = is_single_word(accum_size, primitive=primitive)
-    assert tuple(tile_state_bytes(tiles, accum_size, single_word=single_word) for tiles in (0, 1, 12, 500, 100_000)) == (
-        expected
-    )
+    assert tuple(
+        tile_state_bytes(tiles, accum_size, single_word=single_word) for tiles in (0, 1, 12, 500, 100_000)
+    ) == (expected)
 
 
 def test_one_word_holds_small_powers_of_two() -> None:
@@ -88,7 +88,7 @@ def test_more_tiles_than_upstream_counts_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("algorithm", "below", "from_500"),
+    ("kind", "below", "from_500"),
     [
         ("no_delay", DelayActivity(FENCE, NOTHING), DelayActivity(SLEEP, NOTHING)),
         ("fixed_delay", DelayActivity(FENCE, FENCE), DelayActivity(SLEEP, SLEEP)),
@@ -96,11 +96,11 @@ def test_more_tiles_than_upstream_counts_are_refused() -> None:
         *((name, DelayActivity(SLEEP, SLEEP), DelayActivity(SLEEP, SLEEP)) for name in UNGATED_DELAYS),
     ],
 )
-def test_only_some_delays_are_gated(algorithm: str, below: DelayActivity, from_500: DelayActivity) -> None:
-    assert activity(algorithm, 1) == activity(algorithm, 499) == below
-    assert activity(algorithm, 500) == activity(algorithm, 10**6) == from_500
+def test_only_some_delays_are_gated(kind: str, below: DelayActivity, from_500: DelayActivity) -> None:
+    assert activity(kind, 1) == activity(kind, 499) == below
+    assert activity(kind, 500) == activity(kind, 10**6) == from_500
     assert from_500.sleeps
-    assert below.sleeps is (algorithm in UNGATED_DELAYS)
+    assert below.sleeps is (kind in UNGATED_DELAYS)
 
 
 def test_the_exponential_delays_are_the_six_of_upstream() -> None:
@@ -115,9 +115,9 @@ def test_reduce_by_key_polls_with_a_delay_on_one_architecture_only() -> None:
     assert activity("reduce_by_key", 500, cc=86).each_poll is NOTHING
 
 
-@pytest.mark.parametrize("algorithm", [*GATED_DELAYS, *UNGATED_DELAYS])
-def test_there_is_no_sleep_before_volta(algorithm: str) -> None:
-    assert activity(algorithm, 500, cc=61) == DelayActivity(NOTHING, FENCE)
+@pytest.mark.parametrize("kind", [*GATED_DELAYS, *UNGATED_DELAYS])
+def test_there_is_no_sleep_before_volta(kind: str) -> None:
+    assert activity(kind, 500, cc=61) == DelayActivity(NOTHING, FENCE)
 
 
 def test_a_gated_delay_of_zero_does_nothing() -> None:

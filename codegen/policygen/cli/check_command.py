@@ -51,6 +51,8 @@ def check(session: Session) -> None:
     changes = policy_changes(project.root.output, made.artifacts, {*drift.stale, *drift.edited})
     _print(session, drift, changes)
     if drift:
+        if not changes:
+            session.say("no policy of a common key differs; rules for other keys, evidence or comments may")
         session.say(f"run {_remedy(made, drift, listed)}, and commit what it writes")
         raise SystemExit(FAILED)
     session.say(f"{len(made.artifacts)} generated files are what the specs say")

@@ -76,7 +76,7 @@ def _targets(spec: Spec, _: str | None) -> list[dict[str, Any]]:
 
 def _algorithms(spec: Spec, _: str | None) -> list[dict[str, Any]]:
     return [
-        {"name": a.name, "key": ", ".join(f.name for f in a.key), "title": a.title} for a in spec.algorithms.values()
+        {"name": a.name, "title": a.title, "key": ", ".join(f.name for f in a.key)} for a in spec.algorithms.values()
     ]
 
 

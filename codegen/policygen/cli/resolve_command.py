@@ -63,7 +63,7 @@ def resolve(
         return
     for name, value in _flat(resolution.policy.as_dict()):
         click.echo(f"{name} = {value}")
-    session.say(f"point {resolution.origin}/{resolution.point}")
+    click.echo(f"point = {resolution.origin}/{resolution.point}")
 
 
 def _answers(resolver: Resolver, lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:

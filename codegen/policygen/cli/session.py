@@ -74,8 +74,6 @@ def command(function: Callable[..., None]) -> click.Command:
 
     @functools.wraps(function)
     def run(project_dir: Path, output_format: str, quiet: bool, verbose: bool, **options: Any) -> None:
-        if quiet and verbose:
-            raise click.UsageError("give either --quiet or --verbose, not both")
         try:
             function(Session(project_dir, output_format == "json", quiet, verbose), **options)
         except RecursionError:
@@ -112,7 +110,7 @@ def command(function: Callable[..., None]) -> click.Command:
             help="Form of the answer.",
         ),
         click.Option(["-q", "--quiet"], is_flag=True, help="Nothing on standard error but errors."),
-        click.Option(["-v", "--verbose"], is_flag=True, help="More on standard error."),
+        click.Option(["-v", "--verbose"], is_flag=True, help="More on standard error; --quiet wins over it."),
     ]
     return made
 

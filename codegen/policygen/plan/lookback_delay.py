@@ -17,7 +17,7 @@ GRID_THRESHOLD: Final = 500
 """Blocks from which a gated delay sleeps."""
 
 GATED_DELAYS: Final = ("no_delay", "fixed_delay", "reduce_by_key")
-"""Delay algorithms that only fence below the threshold."""
+"""Kinds that only fence below the threshold."""
 
 UNGATED_DELAYS: Final = (
     "exponential_backoff",
@@ -27,7 +27,7 @@ UNGATED_DELAYS: Final = (
     "exponential_backon_jitter",
     "exponential_backon",
 )
-"""Delay algorithms that sleep at any grid."""
+"""Kinds that sleep at any grid."""
 
 
 class DelayEffect(Enum):
@@ -57,29 +57,29 @@ class DelayActivity:
 
 
 def delay_activity(
-    algorithm: str, *, delay_ns: int, l2_write_latency_ns: int, grid: int, compute_capability: int
+    kind: str, *, delay_ns: int, l2_write_latency_ns: int, grid: int, compute_capability: int
 ) -> DelayActivity:
     """The effect of a lookback delay.
 
     Args:
-        algorithm: an enumerator of `LookbackDelayAlgorithm`, without leading underscores.
+        kind: an enumerator of `LookbackDelayAlgorithm`, without leading underscores.
         delay_ns: `delay` of the policy, in nanoseconds.
         l2_write_latency_ns: `l2_write_latency` of the policy, in nanoseconds.
         grid: blocks of the launch.
         compute_capability: major x 10 + minor that the kernel is compiled for; there is no sleep below 70.
 
     Raises:
-        ValueError: the algorithm has no such name, or a number is negative.
+        ValueError: no delay has that name, or a number is negative.
     """
     for name, value in (("delay_ns", delay_ns), ("l2_write_latency_ns", l2_write_latency_ns), ("grid", grid)):
         checked(name, value, 0)
-    if algorithm not in (known := GATED_DELAYS + UNGATED_DELAYS):
-        raise ValueError(f'no lookback delay is called "{algorithm}": use one of {", ".join(known)}')
+    if kind not in (known := GATED_DELAYS + UNGATED_DELAYS):
+        raise ValueError(f'no lookback delay is called "{kind}": use one of {", ".join(known)}')
     if compute_capability < 70:
         return DelayActivity(DelayEffect.NOTHING, DelayEffect.FENCE)
-    if algorithm in UNGATED_DELAYS:
+    if kind in UNGATED_DELAYS:
         return DelayActivity(DelayEffect.SLEEP, DelayEffect.SLEEP)
-    polls = algorithm == "fixed_delay" or (algorithm == "reduce_by_key" and compute_capability == 80)
+    polls = kind == "fixed_delay" or (kind == "reduce_by_key" and compute_capability == 80)
     return DelayActivity(
         before=_gated(l2_write_latency_ns, grid),
         each_poll=_gated(delay_ns, grid) if polls else DelayEffect.NOTHING,

@@ -127,7 +127,7 @@ def reduce_plan(
 
 def _two_passes(num_items: int, tile_items: int, accum_size: int, residency: Residency) -> ReducePlan:
     share = even_share(num_items, residency.max_blocks, tile_items)
-    # For the most blocks there can be, not for the grid: the size query is to answer the same for every large input.
+    # Upstream allots results for the most blocks there can be, whatever the grid.
     partials_bytes = residency.max_blocks * accum_size
     return ReducePlan(
         num_items=num_items,
@@ -168,7 +168,7 @@ def _two_passes_in_chunks(num_items: int, tile_items: int, accum_size: int, resi
         # Upstream allots no block results to a last chunk that is full, so the second pass would not read them.
         raise ValueError(
             f"num_items is {num_items}, a multiple of {_CHUNK_ITEMS}: CCCL 3.5 loses the last chunk of such a "
-            "gpu_to_gpu reduction; reduce one item less and add it"
+            "gpu_to_gpu reduction; append one zero"
         )
     full_chunk_grid = min(residency.max_blocks, ceil_div(_CHUNK_ITEMS, tile_items)) if full_chunks else 0
     grid = min(residency.max_blocks, ceil_div(last_items, tile_items))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from policygen.lang.builtins import BUILTINS
 from policygen.lang.tree import Apply
 from policygen.lang.tree import Arith
 from policygen.lang.tree import Call
@@ -20,8 +21,10 @@ from policygen.lang.tree import Name
 from policygen.lang.tree import Negate
 from policygen.lang.tree import Not
 from policygen.lang.tree import Quantifier
+from policygen.lang.tree import free_names
 from policygen.model.types import INT32
 from policygen.model.types import INT64
+from policygen.model.types import SCALING_RESULT
 from policygen.model.types import BoolType
 from policygen.model.types import EnumType
 from policygen.model.types import IntType
@@ -33,6 +36,11 @@ from policygen.model.types import VersionType
 _PRECEDENCE = {"*": 10, "//": 10, "%": 10, "+": 9, "-": 9, "compare": 7, "and": 3, "or": 2, "choose": 1}
 _SPELLED = {"//": "/", "and": "&&", "or": "||"}
 _ATOM = 20
+_SIGNED = 11
+"""A minus sign in front: below the operand of another, since `--` is an operator of its own."""
+
+_TAKEN = frozenset(("N", "detail", "k", "key", "list", "p", "point", "policy", "std", "support"))
+_INT32_ONLY = frozenset(name for name, b in BUILTINS.items() if name != "int32" and b.result in (INT32, SCALING_RESULT))
 
 KEYWORDS = frozenset(
     [
@@ -140,6 +148,12 @@ def identifier(name: str) -> str:
     return f"{name}_" if name in KEYWORDS else name
 
 
+def local(name: str) -> str:
+    """The spelling of a local variable or a parameter: no name that headers use for their own."""
+    name = identifier(name)
+    return f"{name}_" if name in _TAKEN else name
+
+
 def type_name(kind: Type) -> str:
     """The C++ type."""
     match kind:
@@ -172,9 +186,19 @@ class CppExpressions:
 
     def converted(self, expr: Expr, kind: Type) -> str:
         """The expression as a value of a type, for a place where C++ does not convert by itself."""
-        if isinstance(kind, IntType) and (kind.unsigned or (kind.bits == 32 and expr.type == INT64)):
-            return f"static_cast<{type_name(kind)}>({self.text(expr)})"
+        if isinstance(kind, IntType) and (kind.unsigned or (kind == INT32 and expr.type != INT32)):
+            text = constant(expr) if isinstance(expr, Const) else self.text(expr)
+            return f"static_cast<{type_name(kind)}>({text})"
         return self.text(expr)
+
+    def exact(self, expr: Expr) -> str:
+        """The expression as a value of just its type, for a place where C++ deduces a type from it."""
+        return self._exact(expr, expr.type, 0)
+
+    def _exact(self, expr: Expr, kind: Type, least: int) -> str:
+        if _is_wide(kind) and not _prints_wide(expr):
+            return f"static_cast<std::int64_t>({self.text(expr)})"
+        return self._operand(expr, least)
 
     def _operand(self, expr: Expr, least: int) -> str:
         text, precedence = self._print(expr)
@@ -183,19 +207,21 @@ class CppExpressions:
     def _print(self, expr: Expr) -> tuple[str, int]:
         match expr:
             case Const():
-                return constant(expr), _ATOM
+                text = constant(Const(expr.value, INT64) if _is_wide(expr.type) else expr)
+                return text, _SIGNED if text.startswith("-") else _ATOM
             case Name():
-                return self._names.get(expr.id, identifier(expr.id)), _ATOM
+                return _signed(self._names.get(expr.id, local(expr.id)), expr.type), _ATOM
             case Field():
-                return f"{self._operand(expr.base, _ATOM)}.{identifier(expr.name)}", _ATOM
+                return _signed(f"{self._operand(expr.base, _ATOM)}.{identifier(expr.name)}", expr.type), _ATOM
             case Not():
                 return f"!{self._operand(expr.operand, 12)}", 12
             case Negate():
-                return f"-{self._operand(expr.operand, 12)}", 12
+                return f"-{self._exact(expr.operand, expr.type, 12)}", _SIGNED
             case Arith():
                 precedence = _PRECEDENCE[expr.op]
-                left = self._widened(expr.left, expr.right, precedence)
-                right = self._widened(expr.right, expr.left, precedence + 1)
+                # one operand of 64 bits is enough for C++ to compute in 64 bits
+                kind = INT32 if _prints_wide(expr.right) else expr.type
+                left, right = self._exact(expr.left, kind, precedence), self._operand(expr.right, precedence + 1)
                 return f"{left} {_SPELLED.get(expr.op, expr.op)} {right}", precedence
             case Compare():
                 precedence = _PRECEDENCE["compare"]
@@ -207,8 +233,8 @@ class CppExpressions:
                 parts = [self._operand(e, 4) for e in expr.operands]
                 return f" {_SPELLED[expr.op]} ".join(parts), _PRECEDENCE[expr.op]
             case Choose():
-                condition, then = self._operand(expr.condition, 2), self._branch(expr.then, expr.type)
-                return f"{condition} ? {then} : {self._branch(expr.otherwise, expr.type)}", _PRECEDENCE["choose"]
+                condition, then = self._operand(expr.condition, 2), self._exact(expr.then, expr.type, 2)
+                return f"{condition} ? {then} : {self._exact(expr.otherwise, expr.type, 2)}", _PRECEDENCE["choose"]
             case Call():
                 return self._call(expr), _ATOM
             case Apply():
@@ -224,25 +250,12 @@ class CppExpressions:
             case Fold():
                 return self._fold(expr), _ATOM
 
-    def _widened(self, expr: Expr, other: Expr, least: int) -> str:
-        """An operand; a constant of 64 bits is written as one where nothing else makes the operation one of 64 bits."""
-        alone = isinstance(other, Const) or other.type != INT64
-        if isinstance(expr, Const) and expr.type == INT64 and alone:
-            return f"static_cast<std::int64_t>({constant(expr)})"
-        return self._operand(expr, least)
-
-    def _branch(self, expr: Expr, kind: Type) -> str:
-        """An operand that must have exactly this type: of ?: or of a support template."""
-        if kind == INT64 and (expr.type == INT32 or isinstance(expr, Const)):
-            return f"static_cast<std::int64_t>({self.text(expr)})"
-        return self._operand(expr, 2)
-
     def _argument(self, expr: Expr, kind: Type) -> str:
         return self.converted(expr, kind)
 
     def _member(self, expr: Member) -> tuple[str, int]:
         operand = self._operand(expr.operand, 9)
-        parts = [f"{operand} == {constant(Const(value, expr.operand.type))}" for value in expr.values]
+        parts = [f"{operand} == {self._operand(Const(value, expr.operand.type), 9)}" for value in expr.values]
         return (" || ".join(parts), _PRECEDENCE["or"]) if len(parts) > 1 else (parts[0], _PRECEDENCE["compare"])
 
     def _call(self, expr: Call) -> str:
@@ -250,8 +263,11 @@ class CppExpressions:
             return f"{self._operand(expr.args[0], _ATOM)}.size()"
         if expr.function in ("int32", "int64"):
             return f"static_cast<{type_name(expr.type)}>({self.text(expr.args[0])})"
-        wide = any(a.type == INT64 for a in expr.args)
-        args = [self._branch(a, INT64 if wide else INT32) if wide else self.text(a) for a in expr.args]
+        if expr.function in _INT32_ONLY:
+            args = [self.converted(a, INT32) for a in expr.args]
+        else:
+            kind = INT64 if any(_is_wide(e.type) for e in (expr, *expr.args)) else INT32
+            args = [self._exact(a, kind, 0) for a in expr.args]
         name = {"min": "least", "max": "greatest"}.get(expr.function, expr.function)
         if expr.function in ("min", "max"):
             text = args[0]
@@ -260,33 +276,60 @@ class CppExpressions:
             return text
         return f"support::{name}({', '.join(args)})"
 
-    def _loop(self, over: Expr, result: str, start: str, variable: str, body: str) -> str:
-        name = identifier(variable)
-        loop = f"for (const auto& {name} : {self.text(over)}) {{ {body} }}"
-        return f"[&] {{ {result} result = {start}; {loop} return result; }}()"
+    def _loop(self, expr: Quantifier | Fold, result: str, start: str, used: set[str], body: str) -> str:
+        element = f"{_maybe_unused(expr.variable, used)}const auto& {local(expr.variable)}"
+        loop = f"for ({element} : {self.text(expr.over)}) {{ {body} }}"
+        return f"[&] {{ {type_name(expr.type)} {result} = {start}; {loop} return {result}; }}()"
 
     def _quantifier(self, expr: Quantifier) -> str:
+        used = free_names(expr.body) | (set() if expr.condition is None else free_names(expr.condition))
+        result = _result(used | {expr.variable})
         body = self.text(expr.body)
         guard = "" if expr.condition is None else f"if ({self.text(expr.condition)}) "
-        result = type_name(expr.type)
         match expr.kind:
             case "all":
-                start, step = "true", f"result = result && ({body});"
+                start, step = "true", f"{result} = {result} && ({body});"
             case "any":
-                start, step = "false", f"result = result || ({body});"
+                start, step = "false", f"{result} = {result} || ({body});"
             case "sum":
-                start, step = "0", f"result += {body};"
+                start, step = "0", f"{result} += {body};"
             case _:
                 assert expr.start is not None
                 name = {"min": "least", "max": "greatest"}[expr.kind]
                 start = self.text(expr.start)
-                step = f"result = support::{name}(result, {self._branch(expr.body, expr.type)});"
-        return self._loop(expr.over, result, start, expr.variable, f"{guard}{step}")
+                step = f"{result} = support::{name}({result}, {self._exact(expr.body, expr.type, 0)});"
+        return self._loop(expr, result, start, used, f"{guard}{step}")
 
     def _fold(self, expr: Fold) -> str:
-        accumulator = identifier(expr.accumulator)
-        body = f"const auto {accumulator} = result; result = {self.text(expr.body)};"
-        return self._loop(expr.over, type_name(expr.type), self.text(expr.start), expr.variable, body)
+        used = free_names(expr.body)
+        result = _result(used | {expr.variable, expr.accumulator})
+        total = f"{_maybe_unused(expr.accumulator, used)}const auto {local(expr.accumulator)} = {result};"
+        return self._loop(expr, result, self.text(expr.start), used, f"{total} {result} = {self.text(expr.body)};")
+
+
+def _result(used: set[str]) -> str:
+    # no name of a spec is printed with a leading underscore
+    return "_result" if "result" in used else "result"
+
+
+def _maybe_unused(name: str, used: set[str]) -> str:
+    return "" if name in used else "[[maybe_unused]] "
+
+
+def _is_wide(kind: Type) -> bool:
+    """Whether integers of a type are computed in 64 bits: a stored uint32 is, too."""
+    return isinstance(kind, IntType) and kind != INT32
+
+
+def _prints_wide(expr: Expr) -> bool:
+    """Whether the C++ text of an expression has 64 bits; small literals are plain `int`."""
+    if isinstance(expr, Const):
+        return _is_wide(expr.type) and not INT32.low <= int(expr.value) <= INT32.high
+    return _is_wide(expr.type)
+
+
+def _signed(text: str, kind: Type) -> str:
+    return f"static_cast<std::int64_t>({text})" if isinstance(kind, IntType) and kind.unsigned else text
 
 
 def constant(const: Const) -> str:

@@ -15,6 +15,7 @@ from policygen.emit.called import expressions_of
 from policygen.emit.cpp.expressions import CppExpressions
 from policygen.emit.cpp.expressions import constant
 from policygen.emit.cpp.expressions import identifier
+from policygen.emit.cpp.expressions import local
 from policygen.emit.cpp.expressions import type_name
 from policygen.emit.cpp.select_for import defaults_beside_types
 from policygen.emit.cpp.select_for import select_for
@@ -420,7 +421,7 @@ def _function(function: Function) -> list[str]:
     lists = [name for name, kind in function.parameters if isinstance(kind, ListType)]
     parameters = []
     for name, kind in function.parameters:
-        spelled = identifier(name)
+        spelled = local(name)
         if isinstance(kind, ListType):
             parameters.append(f"const list<{type_name(kind.element)}, N>& {spelled}")
         elif isinstance(kind, RecordType):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from policygen.emit.cpp.expressions import CppExpressions
 from policygen.emit.cpp.expressions import identifier
+from policygen.emit.cpp.expressions import local
 from policygen.emit.cpp.expressions import type_name
 from policygen.emit.statements import Assign
 from policygen.emit.statements import Define
@@ -48,9 +49,9 @@ class CppStatements:
         for statement in statements:
             match statement:
                 case Define():
-                    value = self._expressions.text(statement.value)
+                    value = self._expressions.converted(statement.value, statement.value.type)
                     found += self._wrapped(
-                        pad, f"const {_local_type(statement.value.type)} {identifier(statement.name)} = {value};"
+                        pad, f"const {_local_type(statement.value.type)} {local(statement.name)} = {value};"
                     )
                 case DefineUse():
                     found += self._use(pad, statement)
@@ -82,7 +83,7 @@ class CppStatements:
         return struct.by_name[path[-1]].type
 
     def _use(self, pad: str, use: DefineUse) -> list[str]:
-        name, given = identifier(use.name), dict(use.key)
+        name, given = local(use.name), dict(use.key)
         algorithm = identifier(use.algorithm)
         found = [f"{pad}{algorithm}::key key_of_{name}{{}};"]
         for field, kind in self._used_key[use.algorithm]:

@@ -90,11 +90,11 @@ class PythonExpressions:
             case Apply():
                 return f"_{expr.function.name}({', '.join(map(self.text, expr.args))})", _ATOM
             case Lookup():
-                return f"_{expr.table.name}({', '.join(map(self.text, expr.args))})", _ATOM
+                return f"_{identifier(expr.table.name)}({', '.join(map(self.text, expr.args))})", _ATOM
             case Quantifier():
                 return self._quantifier(expr), _ATOM
             case Fold():
-                step = f"lambda {expr.accumulator}, {expr.variable}: {self.text(expr.body)}"
+                step = f"lambda {identifier(expr.accumulator)}, {identifier(expr.variable)}: {self.text(expr.body)}"
                 return f"_fold({self.text(expr.over)}, {self.text(expr.start)}, {step})", _ATOM
 
     def _name(self, expr: Name) -> str:
@@ -148,7 +148,7 @@ class PythonExpressions:
 
     def _quantifier(self, expr: Quantifier) -> str:
         guard = "" if expr.condition is None else f" if {self._operand(expr.condition, 2)}"
-        loop = f"{self._operand(expr.body, 1)} for {expr.variable} in {self.text(expr.over)}{guard}"
+        loop = f"{self._operand(expr.body, 1)} for {identifier(expr.variable)} in {self.text(expr.over)}{guard}"
         if expr.start is None:
             return f"{expr.kind}({loop})"
         return f"{expr.kind}(({self.text(expr.start)}, *({loop})))"
