@@ -103,9 +103,16 @@ def test_vocabularies_of_all_folders_add_up(tmp_path: Path) -> None:
 
 def test_a_vocabulary_does_not_declare_a_type_anew(tmp_path: Path) -> None:
     text = '[enumeration.Side]\nenumerators = ["LEFT"]\n'
-    ours, packaged = write(tmp_path / "ours", vocabulary=text), write(tmp_path / "packaged", vocabulary=text)
+    ours = write(tmp_path / "ours", vocabulary=text.replace("LEFT", "RIGHT"))
+    packaged = write(tmp_path / "packaged", vocabulary=text)
     (reason,) = reasons(ours, packaged)
-    assert reason.startswith("ours/vocabulary.toml:1: enumeration.Side: the type Side is declared already")
+    assert reason.startswith("ours/vocabulary.toml:1: enumeration.Side: the type Side is declared otherwise")
+
+
+def test_a_vocabulary_may_repeat_another_in_the_same_words(tmp_path: Path) -> None:
+    text = '[enumeration.Side]\nenumerators = ["LEFT"]\n[function.twice]\nparams = { a = "int32" }\nresult = "a + a"\n'
+    ours, packaged = write(tmp_path / "ours", vocabulary=text), write(tmp_path / "packaged", vocabulary=text)
+    assert list(load(ours, packaged).vocabulary.enumerations) == ["Side"]
 
 
 def test_an_algorithm_includes_the_declarations_of_another(tmp_path: Path) -> None:
@@ -130,7 +137,7 @@ def test_an_included_algorithm_exists(tmp_path: Path) -> None:
 def test_an_included_type_is_not_declared_anew(tmp_path: Path) -> None:
     text = DERIVED + '[struct.Stage]\nway = "Way"\n'
     (reason,) = reasons(write(tmp_path / "specs", base=BASE, derived=text))
-    assert "struct.Stage: the type Stage is declared already" in reason
+    assert "struct.Stage: the type Stage is declared otherwise" in reason
 
 
 def test_algorithms_do_not_include_each_other(tmp_path: Path) -> None:
@@ -164,6 +171,40 @@ def test_a_use_has_a_name_of_its_own(tmp_path: Path) -> None:
     text = DERIVED + '[use.size]\nalgorithm = "base"\nkey = { size = "size" }\n'
     (reason,) = reasons(write(tmp_path / "specs", base=BASE, derived=text))
     assert "use.size: `size` is defined already" in reason
+
+
+FEATURE = '[feature.speed]\ndoc = "ways beside the slow one"\n'
+ALTERNATIVE = """
+[[alternative]]
+field = "stage.way"
+value = VALUE
+requires = "speed"
+otherwise = "'SLOW'"
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "replaced"), [('"FAST"', ["FAST"]), ('["FAST", "FASTER"]', ["FAST", "FASTER"])], ids=["one", "several"]
+)
+def test_an_alternative_stands_in_for_one_value_or_several(tmp_path: Path, value: str, replaced: list[str]) -> None:
+    base = BASE.replace('"FAST"]', '"FAST", "FASTER"]') + ALTERNATIVE.replace("VALUE", value)
+    alternatives = load(write(tmp_path / "specs", base=base, vocabulary=FEATURE)).algorithms["base"].alternatives
+    assert [alternative.value for alternative in alternatives] == replaced
+    assert {alternative.path for alternative in alternatives} == {("stage", "way")}
+
+
+@pytest.mark.parametrize(
+    ("value", "at", "reason"),
+    [
+        ('["FAST", "FSAT"]', "alternative[0].value[1]", "expected an enumerator of Way, not 'FSAT'"),
+        ("[]", "alternative[0].value", "expected at least one value"),
+    ],
+    ids=["unknown", "none"],
+)
+def test_the_values_of_an_alternative_exist(tmp_path: Path, value: str, at: str, reason: str) -> None:
+    base = BASE + ALTERNATIVE.replace("VALUE", value)
+    (problem,) = reasons(write(tmp_path / "specs", base=base, vocabulary=FEATURE))
+    assert f"{at}: {reason}" in problem
 
 
 def test_a_default_does_not_refer_to_itself_through_lets(tmp_path: Path) -> None:

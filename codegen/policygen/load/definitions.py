@@ -116,17 +116,21 @@ def declare(collector: Collector, document: Mapping[str, Any]) -> None:
     """Adds the enumerations and structs of a file to what its types may name, in the order of the file."""
     for name, table in document.get("enumeration", {}).items():
         enumerated = enumeration(collector, ("enumeration", name), name, table)
-        if enumerated is not None and _new_type(collector, ("enumeration", name), name):
+        if enumerated is not None and _new_type(collector, ("enumeration", name), name, enumerated):
             collector.enumerations[name] = enumerated
     for name, table in document.get("struct", {}).items():
         record = struct(collector, ("struct", name), name, table)
-        if record is not None and _new_type(collector, ("struct", name), name):
+        if record is not None and _new_type(collector, ("struct", name), name, record):
             collector.structs[name] = record
 
 
-def _new_type(collector: Collector, path: KeyPath, name: str) -> bool:
-    if name in collector.enumerations or name in collector.structs:
-        collector.report(path, f"the type {name} is declared already, in the vocabulary or in what this file includes")
+def _new_type(collector: Collector, path: KeyPath, name: str, declared: Enumeration | Struct) -> bool:
+    """Whether a name is free; a file may say again what is declared in the same words."""
+    earlier = collector.enumerations.get(name) or collector.structs.get(name)
+    if earlier is not None:
+        if earlier != declared:
+            reason = f"the type {name} is declared otherwise, in the vocabulary or in what this file includes"
+            collector.report(path, reason)
         return False
     return True
 
@@ -196,14 +200,18 @@ def constant(collector: Collector, path: KeyPath, value: object, kind: Type) -> 
 
 
 def define(collector: Collector, scope: Scope, document: Mapping[str, Any], lists: Mapping[str, ListType]) -> Scope:
-    """Adds the tables and functions of a file to a scope, in the order of the file."""
+    """Adds the tables and functions of a file to a scope, in its order; one that is there alike is taken as said twice."""
     for name, body in document.get("table", {}).items():
         found = _table(collector, ("table", name), name, body)
-        if found is not None and _fresh(collector, ("table", name), name, scope):
+        if found is None or scope.tables.get(name) == found:
+            continue
+        if _fresh(collector, ("table", name), name, scope):
             scope = scope.tabulate(found)
     for name, body in document.get("function", {}).items():
         function = _function(collector, ("function", name), name, body, scope, lists)
-        if function is not None and _fresh(collector, ("function", name), name, scope):
+        if function is None or scope.functions.get(name) == function:
+            continue
+        if _fresh(collector, ("function", name), name, scope):
             scope = scope.define(function)
     return scope
 

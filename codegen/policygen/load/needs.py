@@ -25,6 +25,7 @@ from policygen.model.problems import did_you_mean
 from policygen.model.types import BOOL
 from policygen.model.types import INT64
 from policygen.model.types import RecordType
+from policygen.model.types import Scalar
 from policygen.model.types import Struct
 from policygen.model.types import StructField
 from policygen.model.types import Type
@@ -60,7 +61,7 @@ class ConstraintDocument:
 
 @frozen
 class AlternativeDocument:
-    """`[[alternative]]`."""
+    """`[[alternative]]`; `value` is a value, or a list of those that are replaced alike."""
 
     field: str
     value: Any
@@ -119,11 +120,11 @@ class Needs:
                 if target is None:
                     continue
                 field_path, field = target
-                value = constant(self._collector, (*path, "value"), document.value, field.type)
                 otherwise = self.expression((*path, "otherwise"), document.otherwise, binding, field.type)
-                if value is not None and otherwise is not None:
+                values = self._replaced(path, document.value, field.type)
+                if otherwise is not None:
                     place = self._collector.location(path)
-                    found.append(Alternative(field_path, value, document.requires, otherwise, place))
+                    found += [Alternative(field_path, value, document.requires, otherwise, place) for value in values]
         return tuple(found)
 
     def neutrals(self, documents: Sequence[NeutralDocument]) -> tuple[Neutral, ...]:
@@ -142,6 +143,15 @@ class Needs:
                     place = self._collector.location(path)
                     found.append(Neutral(field_path, when, value, document.proof, place))
         return tuple(found)
+
+    def _replaced(self, path: KeyPath, given: Any, kind: Type) -> list[Scalar]:
+        if not isinstance(given, list):
+            value = constant(self._collector, (*path, "value"), given, kind)
+            return [] if value is None else [value]
+        if not given:
+            self._collector.report((*path, "value"), "expected at least one value")
+        checked = [constant(self._collector, (*path, "value", n), v, kind) for n, v in enumerate(given)]
+        return [value for value in checked if value is not None]
 
     def _bindings(self, path: KeyPath, each: Mapping[str, list[str]]) -> list[dict[str, Expr]]:
         if not each:
