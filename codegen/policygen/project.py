@@ -156,7 +156,11 @@ def load(path: str | os.PathLike[str] = ".") -> Project:
         SpecError: there is no such folder or no project, or its `policygen.toml` is wrong. The specs themselves are
             read, and their problems raised, when they are first needed.
     """
-    return Project(find_project(Path(path)))
+    try:
+        return Project(find_project(Path(path)))
+    except RuntimeError as error:  # what pathlib answers to links that lead to each other
+        problem = Problem(os.fspath(path), None, "", "cannot be followed: its links lead in a circle")
+        raise SpecError([problem]) from error
 
 
 def _sorted(assumed: Mapping[str, str] | None) -> _Assumed:

@@ -152,9 +152,14 @@ def _scope() -> Scope:
         "max((result.size for result in list_ if result.alignment <= least), default=least)",
     )
     scope = _function(scope, "weight", {"big": INT64}, "big // 3 if big > 0 else -(big // 7)")
-    scope = _function(scope, "widened", {"element": ELEMENT}, "element_size(element).widened if element != 'other' else element")
+    scope = _function(
+        scope, "widened", {"element": ELEMENT}, "element_size(element).widened if element != 'other' else element"
+    )
     return _function(
-        scope, "scaled", {"items": INT32, "size": INT32}, "scale_mem_bound(256, clamp(items, 1, 64), clamp(size, 1, 512))"
+        scope,
+        "scaled",
+        {"items": INT32, "size": INT32},
+        "scale_mem_bound(256, clamp(items, 1, 64), clamp(size, 1, 512))",
     )
 
 
@@ -226,5 +231,3 @@ def with_lets(key: Mapping[str, Any]) -> dict[str, Any]:
     for name, expr in LET_EXPRESSIONS.items():
         names[name] = evaluate(expr, names)
     return names
-
-

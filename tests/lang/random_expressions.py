@@ -9,18 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from collections.abc import Sequence
 
+from attrs import field
 from attrs import frozen
 from hypothesis import assume
 from hypothesis import strategies as st
+
 from lang.example_scope import DOMAINS
 from lang.example_scope import ELEMENT
 from lang.example_scope import INPUT
 from lang.example_scope import OPERATION
 from lang.example_scope import SCOPE
-
 from policygen.lang.evaluate import evaluate
 from policygen.lang.intervals import Domains
 from policygen.lang.intervals import interval_of
+from policygen.lang.parse import ExpressionError
 from policygen.lang.parse import parse
 from policygen.lang.tree import Arith
 from policygen.lang.tree import Expr
@@ -33,7 +35,14 @@ from policygen.model.types import IntType
 from policygen.model.types import Type
 
 _CONSTANTS = ("0", "1", "2", "3", "4", "7", "8", "32", "256", "49152", "-1", "-2", "-7")
-_BOUNDS = ("2147483647", "-2147483648", "2147483648", "9223372036854775807", "-9223372036854775808", "4611686018427387904")
+_BOUNDS = (
+    "2147483647",
+    "-2147483648",
+    "2147483648",
+    "9223372036854775807",
+    "-9223372036854775808",
+    "4611686018427387904",
+)
 _NAMES = ("accum_size", "offset_size", "delta", "any32", "num_items", "any64", "delay", "pitch", "spread", "result")
 _FIELDS = ("size", "alignment", "offset", "delay")
 _TESTS = ("stable", "is_wide", "input.trivial")
@@ -45,7 +54,7 @@ class RandomExpression:
     """An expression and the text it was read from."""
 
     text: str
-    expr: Expr
+    expr: Expr = field(repr=False)
 
 
 @frozen
@@ -127,7 +136,15 @@ class _Writer:
             return f"{self._pick(at.elements)}.{self._pick(_FIELDS)}"
         if at.totals and self._coin():
             return self._pick(at.totals)
-        options = [_NAMES, _NAMES, _CONSTANTS, _CONSTANTS, _BOUNDS, tuple(f"input.{f}" for f in _FIELDS), ("len(inputs)",)]
+        options = [
+            _NAMES,
+            _NAMES,
+            _CONSTANTS,
+            _CONSTANTS,
+            _BOUNDS,
+            tuple(f"input.{f}" for f in _FIELDS),
+            ("len(inputs)",),
+        ]
         return self._pick(self._draw(st.sampled_from(options)))
 
     def _arithmetic(self, at: _Place, depth: int) -> str:
@@ -147,7 +164,7 @@ class _Writer:
         guards = [
             f"({left} {op} {right} if {right} > 0 else {left})",
             f"(0 if {right} <= 0 else {left} {op} {right})",
-            f"({left} {op} {right} if not ({right} >= 0 or {right} == -1) else 1)",
+            f"({left} {op} {right} if not ({right} <= 0) else 1)",
         ]
         guarded = self._pick(guards)
         return at.first_proven((f"({left} {op} {right})", guarded, f"({left} {op} clamp({right}, 1, 77))", left))
@@ -163,7 +180,15 @@ class _Writer:
     def _builtin(self, at: _Place, depth: int) -> str:
         a, b = self.integer(at, depth), self.integer(at, depth)
         name = self._pick(
-            ("ceil_div", "round_up", "round_down", "clamp", "power_of_two_factor", "nominal_4b_items", "nominal_8b_items")
+            (
+                "ceil_div",
+                "round_up",
+                "round_down",
+                "clamp",
+                "power_of_two_factor",
+                "nominal_4b_items",
+                "nominal_8b_items",
+            )
         )
         match name:
             case "clamp":
@@ -174,7 +199,11 @@ class _Writer:
                 return at.first_proven((f"{name}({a}, {b})", f"{name}(clamp({a}, 1, 64), clamp({b}, 1, 50000))"))
             case _:
                 return at.first_proven(
-                    (f"{name}({a}, {b})", f"{name}(max({a}, 0), clamp({b}, 1, 4096))", f"{name}(clamp({a}, 0, 99999), 48)")
+                    (
+                        f"{name}({a}, {b})",
+                        f"{name}(max({a}, 0), clamp({b}, 1, 4096))",
+                        f"{name}(clamp({a}, 0, 99999), 48)",
+                    )
                 )
 
     def _scaled(self, at: _Place, depth: int) -> str:
@@ -204,7 +233,9 @@ class _Writer:
                 return f"weight({text})"
             case _:
                 narrow = f"clamp({text}, -5, 300)"
-                return at.first_proven((f"scaled({text}, 4).items_per_thread", f"scaled(16, {narrow}).threads_per_block"))
+                return at.first_proven(
+                    (f"scaled({text}, 4).items_per_thread", f"scaled(16, {narrow}).threads_per_block")
+                )
 
     def _column(self, at: _Place, depth: int) -> str:
         if self._coin():
@@ -240,9 +271,13 @@ class _Writer:
             f"min({total} + {element}.size, 5000)",
         )
         first = self._draw(st.integers(0, len(steps) - 1))
-        texts = [f"fold(inputs, {start}, lambda {total}, {element}: {step})" for step in (*steps[first:], *steps[:first])]
+        texts = [
+            f"fold(inputs, {start}, lambda {total}, {element}: {step})" for step in (*steps[first:], *steps[:first])
+        ]
         # the accumulator's interval, which the body was drawn for, may be wider here
-        return at.first_proven((*texts, f"fold(inputs, {start}, lambda {total}, {element}: max({total}, {element}.size))"))
+        return at.first_proven(
+            (*texts, f"fold(inputs, {start}, lambda {total}, {element}: max({total}, {element}.size))")
+        )
 
     # Enumerators, which are compared with quoted names and looked up in tables.
 
@@ -275,7 +310,9 @@ class _Writer:
 
     def truth(self, at: _Place, depth: int) -> str:
         if depth <= 0:
-            return self._one_of(lambda: self._test(at), lambda: self._enumerator_test(at, 0), lambda: self._version_test())
+            return self._one_of(
+                lambda: self._test(at), lambda: self._enumerator_test(at, 0), lambda: self._version_test()
+            )
         inner = depth - 1
         options: list[Callable[[], str]] = [
             lambda: self._test(at),
@@ -317,6 +354,10 @@ class _Writer:
         text = operands[0]
         for operand in operands[1:]:
             text += f" {self._pick(('==', '!=', '<', '<=', '>', '>='))} {operand}"
+        try:
+            parse(text, at.scope)
+        except ExpressionError:  # a constant that the other operand's type does not reach
+            return self._test(at)
         return f"({text})"
 
     def _equal_truths(self, at: _Place, depth: int) -> str:
@@ -325,7 +366,9 @@ class _Writer:
 
     def _membership(self, at: _Place, depth: int) -> str:
         operand = self.integer(at, depth)
-        values = [self._pick(_CONSTANTS) for _ in range(self._draw(st.integers(1, 3)))]
+        # a negative constant for a uint32 is an error
+        constants = [c for c in _CONSTANTS if not (operand.endswith("delay") and c.startswith("-"))]
+        values = [self._pick(constants) for _ in range(self._draw(st.integers(1, 3)))]
         return f"({operand} {self._pick(('in', 'not in'))} ({', '.join(values)},))"
 
     def _joined(self, at: _Place, depth: int) -> str:
@@ -362,4 +405,3 @@ def random_expressions(draw: st.DrawFn, depth: int = 3) -> RandomExpression:
     expr, _, reports = place.analysed(text)
     assume(not reports and not _constant_trouble(expr))
     return RandomExpression(text, expr)
-

@@ -84,7 +84,7 @@ def _made(
     report: dict[str, Any] = {
         "targets": [target.as_dict() for target in made.reports],
         "edited": [],
-        "files": {str(artifact.path): "unchanged" for artifact in made.artifacts},
+        "files": dict.fromkeys(sorted(str(artifact.path) for artifact in made.artifacts), "unchanged"),
     }
     if state is not None:
         digests = {str(artifact.path): artifact.digest for artifact in made.artifacts}

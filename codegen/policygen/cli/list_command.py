@@ -23,13 +23,13 @@ _WHAT = ("targets", "algorithms", "points", "include-dir")
 @click.argument("what", type=click.Choice(_WHAT))
 @click.option("--algorithm", metavar="NAME", help="With points: those of this algorithm alone.")
 def list_things(session: Session, what: str, algorithm: str | None) -> None:
-    """List targets, algorithms, points, or the folder to give to a C++ compiler with -I.
+    """List targets, algorithms, points, or the folder of the generated headers.
 
     \b
     targets      what can be built and resolved for
     algorithms   with the fields of their keys
     points       of every reference and target: id, state, place, benchmark
-    include-dir  the folder of the generated headers
+    include-dir  the folder that a C++ compiler takes with -I
     """  # noqa: D301 - click's mark for lines that are not to be joined
     if algorithm is not None and what != "points":
         refuse([f"--algorithm goes with `list points`, not with `list {what}`"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import errno
 import gc
 import importlib
@@ -138,10 +139,18 @@ def _unwritten(error: OSError) -> int:
 
 
 def _say_utf8() -> None:
-    """Makes output the same bytes in every locale, whatever is in a name."""
+    """Makes output the same bytes in every locale: a file's name as it is on the disk, escapes for what UTF-8 lacks."""
+    codecs.register_error("policygen", _bytes_or_escape)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+            stream.reconfigure(encoding="utf-8", errors="policygen")
+
+
+def _bytes_or_escape(error: UnicodeError) -> tuple[str | bytes, int]:
+    try:
+        return codecs.lookup_error("surrogateescape")(error)
+    except UnicodeError:
+        return codecs.lookup_error("backslashreplace")(error)
 
 
 def _discard_output() -> None:

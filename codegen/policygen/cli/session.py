@@ -168,4 +168,3 @@ def assumptions(texts: tuple[str, ...]) -> dict[str, str]:
     if problems:
         refuse(problems)
     return found
-

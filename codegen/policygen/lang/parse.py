@@ -47,8 +47,10 @@ _ARITHMETIC = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", as
 _COMPARISONS = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
 _QUANTIFIERS = ("all", "any", "sum", "min", "max")
 _WORDS = frozenset((*BUILTINS, *_QUANTIFIERS, "fold", "len"))
-_MOST_LEVELS = 64
+_MOST_LEVELS = 100
 """Far beyond any rule, far within what Python's recursion and a C++ compiler's brackets take."""
+_TOO_DEEP = f"nested more than {_MOST_LEVELS} levels deep; name parts of it with let"
+_MOST_QUOTED = 120
 
 
 class ExpressionError(Exception):
@@ -84,15 +86,23 @@ def parse(text: str, scope: Scope, expected: Type | None = None) -> Expr:
     Raises:
         ExpressionError: with one line that says what is wrong and what would be right.
     """
+    if not text.strip():
+        raise ExpressionError("expected an expression, but the text is empty")
     try:
         module = ast.parse(text.strip(), mode="eval")
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        reason = error.msg if isinstance(error, SyntaxError) else "too deeply nested"
-        raise ExpressionError(f"not an expression: {reason} in `{text.strip()}`") from None
+    except (RecursionError, MemoryError):
+        raise ExpressionError(f"not an expression: {_TOO_DEEP}") from None
+    except (SyntaxError, ValueError) as error:
+        reason = error.msg if isinstance(error, SyntaxError) else str(error)
+        if "nested parentheses" in reason:
+            reason = _TOO_DEEP
+        elif "integer string conversion" in reason:
+            reason = "an integer is beyond 64 bits"
+        raise ExpressionError(f"not an expression: {reason} in `{_shortened(text.strip())}`") from None
     if _levels(module.body) > _MOST_LEVELS:
-        raise ExpressionError(f"not an expression: nested more than {_MOST_LEVELS} levels deep; name parts of it with let")
+        raise ExpressionError(f"not an expression: {_TOO_DEEP}")
     expr = _Reader(scope).read(module.body)
-    return convert(expr, expected) if expected is not None else _settled(expr)
+    return convert(expr, expected, text.strip()) if expected is not None else _settled(expr)
 
 
 def _levels(root: ast.AST) -> int:
@@ -100,13 +110,16 @@ def _levels(root: ast.AST) -> int:
     while open_nodes:
         node, level = open_nodes.pop()
         deepest = max(deepest, level)
-        open_nodes += [(child, level + 1) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
-        open_nodes += [(c, level + 1) for g in getattr(node, "generators", ()) for c in (g.iter, *g.ifs)]
+        open_nodes += [(child, level + 1) for child in ast.iter_child_nodes(node)]
     return deepest
 
 
-def convert(expr: Expr, expected: Type) -> Expr:
-    """Gives an expression the type of its place, or raises ExpressionError."""
+def _shortened(text: str) -> str:
+    return text if len(text) <= _MOST_QUOTED else f"{text[:_MOST_QUOTED]}.."
+
+
+def convert(expr: Expr, expected: Type, text: str | None = None) -> Expr:
+    """Gives an expression the type of its place, or raises ExpressionError, which quotes the text."""
     actual: object = expr.type
     if isinstance(actual, _Quoted):
         return _name_quoted(expr, expected)
@@ -115,12 +128,14 @@ def convert(expr: Expr, expected: Type) -> Expr:
         narrows = expected == INT32 and actual != INT32
         return Call("int32", (expr,), INT32) if narrows else expr
     if actual != expected:
-        raise ExpressionError(f"expected {expected}, but `{_summary(expr)}` is {actual}")
+        raise ExpressionError(f"expected {expected}, but `{_shortened(text or _summary(expr))}` is {actual}")
     return expr
 
 
 def _settled(expr: Expr) -> Expr:
     if isinstance(expr.type, _Quoted):
+        while isinstance(expr, Choose):
+            expr = expr.then
         raise ExpressionError(f"'{_summary(expr)}' is a quoted name where nothing says which enumeration it is from")
     return expr
 
@@ -142,7 +157,7 @@ def _name_quoted(expr: Expr, expected: Type) -> Expr:
             try:
                 return Const(version.pack(text), expected)
             except ValueError as error:
-                raise ExpressionError(str(error)) from None
+                raise ExpressionError(f"expected {expected}: {error}") from None
         case _:
             raise ExpressionError(f"expected {expected}, but '{text}' is a quoted name")
 
@@ -180,6 +195,13 @@ def _beyond(value: int) -> str:
     # the text of a huge integer is of no use, and Python refuses to write one of more than 4300 digits
     text = str(value) if value.bit_length() <= 128 else f"an integer of {value.bit_length()} bits"
     return f"{text} is beyond 64 bits"
+
+
+def _reached(expr: Expr, value: Scalar) -> None:
+    """Refuses a comparison with what no value of the other operand's type comes up to."""
+    assert isinstance(expr.type, IntType)
+    if not expr.type.low <= int(value) <= expr.type.high:
+        raise ExpressionError(f"`{_summary(expr)}` is {expr.type} and never reaches {value}")
 
 
 def _takes_two(arguments: ast.arguments) -> bool:
@@ -221,7 +243,7 @@ class _Reader:
                 )
 
     def _of(self, node: ast.expr, expected: Type) -> Expr:
-        return convert(self.read(node), expected)
+        return convert(self.read(node), expected, ast.unparse(node))
 
     def _integer(self, node: ast.expr) -> Expr:
         expr = self.read(node)
@@ -245,7 +267,7 @@ class _Reader:
     def _name(self, name: str) -> Expr:
         if name in self._scope.names:
             return Name(name, self._scope.names[name])
-        if name in self._scope.functions or name in self._scope.tables or name in BUILTINS:
+        if name in self._scope.functions or name in self._scope.tables or name in _WORDS:
             raise ExpressionError(f"`{name}` is a function: call it, such as {name}(..)")
         raise ExpressionError(f"unknown name `{name}`{did_you_mean(name, tuple(self._scope.names))}", unknown=name)
 
@@ -295,8 +317,11 @@ class _Reader:
         if isinstance(left.type, _Quoted) and not isinstance(right.type, _Quoted):
             left = convert(left, right.type)
         if isinstance(left.type, IntType) and isinstance(right.type, IntType):
+            for const, other in ((left, right), (right, left)):
+                if isinstance(const, Const) and not isinstance(other, Const):
+                    _reached(other, const.value)
             return Compare(symbol, left, right)
-        right = convert(right, _settled(left).type)
+        right = convert(right, _settled(left).type, ast.unparse(right_node))
         if isinstance(left.type, EnumType):
             return self._compared_enumerators(left, symbol, right)
         if isinstance(left.type, RecordType | ListType):
@@ -326,9 +351,8 @@ class _Reader:
         for element in node.elts:
             given = self.read(element)
             if isinstance(given, Const) and isinstance(given.type, IntType) and isinstance(left.type, IntType):
+                _reached(left, given.value)
                 value: Expr = Const(given.value, left.type)
-                if not left.type.low <= int(given.value) <= left.type.high:
-                    raise ExpressionError(f"`{_summary(left)}` is {left.type} and never {given.value}")
             else:
                 value = convert(given, left.type)
             if not isinstance(value, Const):
@@ -344,9 +368,10 @@ class _Reader:
         then, otherwise = self.read(node.body), self.read(node.orelse)
         if isinstance(then.type, _Quoted) and not isinstance(otherwise.type, _Quoted):
             then = convert(then, otherwise.type)
-        otherwise = convert(otherwise, then.type) if not isinstance(then.type, _Quoted) else otherwise
-        if isinstance(then.type, IntType):
+        if isinstance(then.type, IntType) and isinstance(otherwise.type, IntType):
             return Choose(condition, then, otherwise, wider(then.type, otherwise.type))
+        if not isinstance(then.type, _Quoted):
+            otherwise = convert(otherwise, then.type, ast.unparse(node.orelse))
         return Choose(condition, then, otherwise, then.type)
 
     def _call(self, node: ast.Call) -> Expr:
@@ -419,7 +444,8 @@ class _Reader:
     def _quantifier(self, kind: str, node: ast.Call) -> Expr:
         generator = node.args[0] if len(node.args) == 1 else None
         if not isinstance(generator, ast.GeneratorExp) or len(generator.generators) != 1:
-            raise ExpressionError(f"{kind} runs over one list: {kind}(x.size > 0 for x in inputs)")
+            example = "x.size > 0" if kind in ("all", "any") else "x.size"
+            raise ExpressionError(f"{kind} runs over one list: {kind}({example} for x in inputs)")
         clause = generator.generators[0]
         if not isinstance(clause.target, ast.Name) or clause.is_async:
             raise ExpressionError(f"{kind}: the variable is one name")

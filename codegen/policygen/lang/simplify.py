@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from collections.abc import Mapping
 
+from attrs import evolve
+
 from policygen.lang.evaluate import evaluate
 from policygen.lang.tree import FALSE
 from policygen.lang.tree import TRUE
@@ -108,20 +110,31 @@ def fold_constants(expr: Expr) -> Expr:
             return _retyped(expr.then if value else expr.otherwise, expr.type)
         case Choose() if expr.then == expr.otherwise:
             return _retyped(expr.then, expr.type)
-        case Field(base=Lookup() as lookup) if _constant(lookup.args):
-            return _value(expr)
-        case Field(base=Call() as call) if _constant(call.args):
+        case Field(base=(Lookup() | Call() | Apply()) as base) if _constant(base.args):
             return _value(expr)
         case Arith(op="//" | "%", right=Const(value=0)):
             return Const(0, expr.type)  # never evaluated, see _value
         case Arith() | Compare() if isinstance(expr.left, Const) and isinstance(expr.right, Const):
             return _value(expr)
+        case Compare() if expr.left == expr.right:
+            return TRUE if expr.op in ("==", "<=", ">=") else FALSE
+        case Compare(left=Const() as const) | Compare(right=Const() as const):
+            return _compared(expr, const)
         case Negate() | Member() if isinstance(expr.operand, Const):
             return _value(expr)
         case Call() | Apply() if _constant(expr.args) and not isinstance(expr.type, RecordType):
             return _value(expr)
         case _:
             return expr
+
+
+def _compared(expr: Compare, const: Const) -> Expr:
+    """A comparison with a constant that the other operand's type does not reach is decided; compilers warn of it."""
+    other = expr.right if const is expr.left else expr.left
+    if not isinstance(other.type, IntType) or other.type.low <= int(const.value) <= other.type.high:
+        return expr
+    any_value = Const(0, other.type)
+    return _value(evolve(expr, right=any_value) if const is expr.left else evolve(expr, left=any_value))
 
 
 def _value(expr: Expr) -> Expr:

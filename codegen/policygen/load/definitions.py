@@ -60,6 +60,7 @@ class StructFieldDocument:
     role: Role | None = None
     range: list[int] | None = None
     doc: str = ""
+    array: bool = False
 
 
 @frozen
@@ -157,9 +158,18 @@ def struct(collector: Collector, path: KeyPath, name: str, table: object) -> Str
                 document.role,
                 _range(collector, at, document),
                 document.doc,
+                document.array and _is_array(collector, at, kind),
             )
         )
     return Struct(name, tuple(fields))
+
+
+def _is_array(collector: Collector, path: KeyPath, kind: Type) -> bool:
+    """Whether the fields of a type can be the elements of an array: a record with fields of one type."""
+    alike = isinstance(kind, RecordType) and len({f.type for f in kind.struct.fields}) == 1
+    if not alike:
+        collector.report((*path, "array"), f"only a struct whose fields are all of one type is an array, not {kind}")
+    return alike
 
 
 def _range(collector: Collector, path: KeyPath, document: StructFieldDocument) -> Interval | None:

@@ -151,7 +151,10 @@ class Role(Enum):
 
 @frozen
 class StructField:
-    """A field of a record: its type, the value it is initialised with, its role, and the integers it may hold."""
+    """A field of a record: its type, the value it is initialised with, its role, and the integers it may hold.
+
+    `array` says that CUB holds the fields of this record, which are all of one type, as the elements of an array.
+    """
 
     name: str
     type: Type
@@ -159,6 +162,7 @@ class StructField:
     role: Role | None = None
     interval: Interval | None = None
     doc: str = ""
+    array: bool = False
 
 
 @frozen

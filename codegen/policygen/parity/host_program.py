@@ -291,7 +291,7 @@ def _answerer(instance: Instance, number: int, writer: int, enums: dict[EnumShap
 def _scalars(fields: Sequence[Field], owner: str, length: int | None) -> Iterator[tuple[str, str | EnumShape]]:
     """Yields the C++ expression and the type of each scalar; `length` is that of a key's list."""
     for member in fields:
-        path = f"{owner}.{member.member}"
+        path = f"{owner}{member.member}" if member.member.startswith("[") else f"{owner}.{member.member}"
         if isinstance(member, ScalarField):
             yield path, member.cpp_type
         elif isinstance(member, ListField):

@@ -55,7 +55,8 @@ class ScalarField:
     Attributes:
         name: the neutral name.
         cpp_type: an arithmetic type, or the enumeration.
-        member: the C++ member's name where it is not the neutral one (a leading underscore is dropped, say).
+        member: the C++ member's name where it is not the neutral one (a leading underscore is dropped, say);
+            an element of an array is named by its subscript, `[0]`.
     """
 
     name: str
@@ -74,7 +75,7 @@ class RecordField:
     Attributes:
         name: the neutral name.
         fields: its members.
-        member: the C++ member's name where it is not the neutral one.
+        member: the C++ member's name where it is not the neutral one, or an array element's subscript.
     """
 
     name: str

@@ -9,6 +9,8 @@ from functools import lru_cache
 from typing import Any
 from typing import Final
 
+from attrs import evolve
+
 from policygen.model.types import BoolType
 from policygen.model.types import Enumeration
 from policygen.model.types import EnumType
@@ -16,6 +18,7 @@ from policygen.model.types import IntType
 from policygen.model.types import ListType
 from policygen.model.types import RecordType
 from policygen.model.types import Struct
+from policygen.model.types import StructField
 from policygen.model.types import Type
 from policygen.parity.shape import ArithmeticType
 from policygen.parity.shape import EnumShape
@@ -63,7 +66,15 @@ def oracle_key(algorithm: Algorithm, key: Mapping[str, Any]) -> dict[str, Value]
 
 
 def _members(struct: Struct, where: str) -> tuple[Field, ...]:
-    return tuple(_member(f.name, f.type, f"{where}.{struct.name}") for f in struct.fields)
+    inside = f"{where}.{struct.name}"
+    return tuple(_array(f, inside) if f.array else _member(f.name, f.type, inside) for f in struct.fields)
+
+
+def _array(field: StructField, where: str) -> Field:
+    """A record whose fields are the elements of an array in C++."""
+    assert isinstance(field.type, RecordType)
+    elements = _members(field.type.struct, where)
+    return RecordField(field.name, tuple(evolve(e, member=f"[{i}]") for i, e in enumerate(elements)))
 
 
 def _member(name: str, kind: Type, where: str) -> Field:

@@ -191,11 +191,8 @@ class CppExpressions:
             return f"static_cast<{type_name(kind)}>({text})"
         return self.text(expr)
 
-    def exact(self, expr: Expr) -> str:
-        """The expression as a value of just its type, for a place where C++ deduces a type from it."""
-        return self._exact(expr, expr.type, 0)
-
     def _exact(self, expr: Expr, kind: Type, least: int) -> str:
+        """An operand of 64 bits where the type has them."""
         if _is_wide(kind) and not _prints_wide(expr):
             return f"static_cast<std::int64_t>({self.text(expr)})"
         return self._operand(expr, least)
@@ -222,6 +219,13 @@ class CppExpressions:
                 # one operand of 64 bits is enough for C++ to compute in 64 bits
                 kind = INT32 if _prints_wide(expr.right) else expr.type
                 left, right = self._exact(expr.left, kind, precedence), self._operand(expr.right, precedence + 1)
+                if (
+                    expr.op in ("//", "%")
+                    and isinstance(expr.right, Const)
+                    and left.startswith("static_cast<std::int64_t>")
+                ):
+                    # g++ takes a widened conditional divided by a plain int literal for a narrowing
+                    right = f"static_cast<std::int64_t>({self.text(expr.right)})"
                 return f"{left} {_SPELLED.get(expr.op, expr.op)} {right}", precedence
             case Compare():
                 precedence = _PRECEDENCE["compare"]
@@ -233,8 +237,9 @@ class CppExpressions:
                 parts = [self._operand(e, 4) for e in expr.operands]
                 return f" {_SPELLED[expr.op]} ".join(parts), _PRECEDENCE[expr.op]
             case Choose():
-                condition, then = self._operand(expr.condition, 2), self._exact(expr.then, expr.type, 2)
-                return f"{condition} ? {then} : {self._exact(expr.otherwise, expr.type, 2)}", _PRECEDENCE["choose"]
+                kind = INT32 if _prints_wide(expr.otherwise) else expr.type
+                condition, then = self._operand(expr.condition, 2), self._exact(expr.then, kind, 2)
+                return f"{condition} ? {then} : {self._operand(expr.otherwise, 2)}", _PRECEDENCE["choose"]
             case Call():
                 return self._call(expr), _ATOM
             case Apply():
@@ -264,11 +269,11 @@ class CppExpressions:
         if expr.function in ("int32", "int64"):
             return f"static_cast<{type_name(expr.type)}>({self.text(expr.args[0])})"
         if expr.function in _INT32_ONLY:
-            args = [self.converted(a, INT32) for a in expr.args]
-        else:
-            kind = INT64 if any(_is_wide(e.type) for e in (expr, *expr.args)) else INT32
-            args = [self._exact(a, kind, 0) for a in expr.args]
+            return f"support::{expr.function}({', '.join(self.converted(a, INT32) for a in expr.args)})"
+        args = [self.text(a) for a in expr.args]
         name = {"min": "least", "max": "greatest"}.get(expr.function, expr.function)
+        # named and not deduced, since operands may be of 32 and 64 bits, or `long long` where std::int64_t is `long`
+        name += "<std::int64_t>" if any(_is_wide(e.type) for e in (expr, *expr.args)) else ""
         if expr.function in ("min", "max"):
             text = args[0]
             for arg in args[1:]:
@@ -283,7 +288,7 @@ class CppExpressions:
 
     def _quantifier(self, expr: Quantifier) -> str:
         used = free_names(expr.body) | (set() if expr.condition is None else free_names(expr.condition))
-        result = _result(used | {expr.variable})
+        result = _result(free_names(expr) | used | {expr.variable})
         body = self.text(expr.body)
         guard = "" if expr.condition is None else f"if ({self.text(expr.condition)}) "
         match expr.kind:
@@ -295,14 +300,16 @@ class CppExpressions:
                 start, step = "0", f"{result} += {body};"
             case _:
                 assert expr.start is not None
-                name = {"min": "least", "max": "greatest"}[expr.kind]
+                name = {"min": "least", "max": "greatest"}[expr.kind] + (
+                    "<std::int64_t>" if _is_wide(expr.type) else ""
+                )
                 start = self.text(expr.start)
-                step = f"{result} = support::{name}({result}, {self._exact(expr.body, expr.type, 0)});"
+                step = f"{result} = support::{name}({result}, {body});"
         return self._loop(expr, result, start, used, f"{guard}{step}")
 
     def _fold(self, expr: Fold) -> str:
         used = free_names(expr.body)
-        result = _result(used | {expr.variable, expr.accumulator})
+        result = _result(free_names(expr) | used | {expr.variable, expr.accumulator})
         total = f"{_maybe_unused(expr.accumulator, used)}const auto {local(expr.accumulator)} = {result};"
         return self._loop(expr, result, self.text(expr.start), used, f"{total} {result} = {self.text(expr.body)};")
 

@@ -386,6 +386,8 @@ struct policy
   }
 };
 
+using ReducePolicy = policy;
+
 // What selects a policy.
 struct key
 {
@@ -414,26 +416,28 @@ POLICYGEN_FUNCTION constexpr std::int64_t raking_grid_bytes(int threads, int war
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory_of_multi_tile(int accum_alignment, int accum_size, const ReducePassPolicy& multi_tile)
 {
-  return support::greatest((multi_tile.reduce_algorithm == BlockReduceAlgorithm::BLOCK_REDUCE_WARP_REDUCTIONS ||
-      multi_tile.reduce_algorithm == BlockReduceAlgorithm::BLOCK_REDUCE_WARP_REDUCTIONS_NONDETERMINISTIC ?
+  return support::greatest<std::int64_t>(multi_tile.reduce_algorithm ==
+      BlockReduceAlgorithm::BLOCK_REDUCE_WARP_REDUCTIONS || multi_tile.reduce_algorithm ==
+      BlockReduceAlgorithm::BLOCK_REDUCE_WARP_REDUCTIONS_NONDETERMINISTIC ?
       detail::warp_aggregates_bytes(multi_tile.threads_per_block, 32, accum_size, accum_alignment) :
-      detail::raking_grid_bytes(multi_tile.threads_per_block, 32, accum_size)), (multi_tile.reduce_algorithm ==
+      detail::raking_grid_bytes(multi_tile.threads_per_block, 32, accum_size), multi_tile.reduce_algorithm ==
       BlockReduceAlgorithm::BLOCK_REDUCE_WARP_REDUCTIONS || multi_tile.reduce_algorithm ==
       BlockReduceAlgorithm::BLOCK_REDUCE_WARP_REDUCTIONS_NONDETERMINISTIC ?
       detail::warp_aggregates_bytes(multi_tile.threads_per_block, 64, accum_size, accum_alignment) :
-      detail::raking_grid_bytes(multi_tile.threads_per_block, 64, accum_size)));
+      detail::raking_grid_bytes(multi_tile.threads_per_block, 64, accum_size));
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory_of_single_tile(int accum_alignment, int accum_size, const ReducePassPolicy& single_tile)
 {
-  return support::greatest((single_tile.reduce_algorithm == BlockReduceAlgorithm::BLOCK_REDUCE_WARP_REDUCTIONS ||
-      single_tile.reduce_algorithm == BlockReduceAlgorithm::BLOCK_REDUCE_WARP_REDUCTIONS_NONDETERMINISTIC ?
+  return support::greatest<std::int64_t>(single_tile.reduce_algorithm ==
+      BlockReduceAlgorithm::BLOCK_REDUCE_WARP_REDUCTIONS || single_tile.reduce_algorithm ==
+      BlockReduceAlgorithm::BLOCK_REDUCE_WARP_REDUCTIONS_NONDETERMINISTIC ?
       detail::warp_aggregates_bytes(single_tile.threads_per_block, 32, accum_size, accum_alignment) :
-      detail::raking_grid_bytes(single_tile.threads_per_block, 32, accum_size)), (single_tile.reduce_algorithm ==
+      detail::raking_grid_bytes(single_tile.threads_per_block, 32, accum_size), single_tile.reduce_algorithm ==
       BlockReduceAlgorithm::BLOCK_REDUCE_WARP_REDUCTIONS || single_tile.reduce_algorithm ==
       BlockReduceAlgorithm::BLOCK_REDUCE_WARP_REDUCTIONS_NONDETERMINISTIC ?
       detail::warp_aggregates_bytes(single_tile.threads_per_block, 64, accum_size, accum_alignment) :
-      detail::raking_grid_bytes(single_tile.threads_per_block, 64, accum_size)));
+      detail::raking_grid_bytes(single_tile.threads_per_block, 64, accum_size));
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_thread_of_multi_tile(const ReducePassPolicy& multi_tile, int registers_per_item)
@@ -449,15 +453,15 @@ POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_thread_of_single
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block_of_multi_tile(const ReducePassPolicy& multi_tile, int registers_per_item)
 {
   return static_cast<std::int64_t>(multi_tile.threads_per_block) *
-      support::least(static_cast<std::int64_t>(multi_tile.items_per_thread) * registers_per_item + 16,
-      static_cast<std::int64_t>(255));
+      support::least<std::int64_t>(static_cast<std::int64_t>(multi_tile.items_per_thread) * registers_per_item + 16,
+      255);
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block_of_single_tile(int registers_per_item, const ReducePassPolicy& single_tile)
 {
   return static_cast<std::int64_t>(single_tile.threads_per_block) *
-      support::least(static_cast<std::int64_t>(single_tile.items_per_thread) * registers_per_item + 16,
-      static_cast<std::int64_t>(255));
+      support::least<std::int64_t>(static_cast<std::int64_t>(single_tile.items_per_thread) * registers_per_item + 16,
+      255);
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_threads_per_block_of_multi_tile(const ReducePassPolicy& multi_tile)
@@ -561,7 +565,7 @@ POLICYGEN_FUNCTION constexpr resolution resolve(const key& k)
       point = 3;
     }
   }
-  if (point < 0)
+  if (point_ < 0)
   {
     if ((k.accum_t == type_t::other || k.accum_t == type_t::float16 || k.accum_t == type_t::bfloat16) && k.accum_size
         == 12)
@@ -689,7 +693,7 @@ POLICYGEN_FUNCTION constexpr resolution resolve(const key& k)
       point = 10;
     }
   }
-  if (p.multi_tile.threads_per_block == 0 && (point == 3 || point == 4 || point == 10))
+  if (p.multi_tile.threads_per_block == 0 && (point_ == 3 || point_ == 4 || point_ == 10))
   {
     // the tile lives in registers, so one item a thread still works
     p.multi_tile.threads_per_block = 64;

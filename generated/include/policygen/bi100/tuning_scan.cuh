@@ -489,6 +489,8 @@ struct policy
   }
 };
 
+using ScanPolicy = policy;
+
 // What selects a policy.
 struct key
 {
@@ -522,24 +524,24 @@ POLICYGEN_FUNCTION constexpr std::int64_t exchange_bytes(int threads, int items,
 {
   const int tile = threads * items;
   const int padding = items > 4 && support::is_power_of_two(items) ? tile / 32 : 0;
-  return support::round_up(static_cast<std::int64_t>(tile + padding) * size, static_cast<std::int64_t>(16));
+  return support::round_up<std::int64_t>(static_cast<std::int64_t>(tile + padding) * size, 16);
 }
 
-POLICYGEN_FUNCTION constexpr std::int64_t load_bytes(const ScanLookbackPolicy& p, int warp_size, int size)
+POLICYGEN_FUNCTION constexpr std::int64_t load_bytes(const ScanLookbackPolicy& p_, int warp_size, int size)
 {
-  return p.load_algorithm == BlockLoadAlgorithm::BLOCK_LOAD_WARP_TRANSPOSE_TIMESLICED ?
-      detail::exchange_bytes(warp_size, p.items_per_thread, size) : (p.load_algorithm ==
-      BlockLoadAlgorithm::BLOCK_LOAD_TRANSPOSE || p.load_algorithm == BlockLoadAlgorithm::BLOCK_LOAD_WARP_TRANSPOSE ?
-      detail::exchange_bytes(p.threads_per_block, p.items_per_thread, size) : static_cast<std::int64_t>(1));
+  return p_.load_algorithm == BlockLoadAlgorithm::BLOCK_LOAD_WARP_TRANSPOSE_TIMESLICED ?
+      detail::exchange_bytes(warp_size, p_.items_per_thread, size) : (p_.load_algorithm ==
+      BlockLoadAlgorithm::BLOCK_LOAD_TRANSPOSE || p_.load_algorithm == BlockLoadAlgorithm::BLOCK_LOAD_WARP_TRANSPOSE ?
+      detail::exchange_bytes(p_.threads_per_block, p_.items_per_thread, size) : static_cast<std::int64_t>(1));
 }
 
-POLICYGEN_FUNCTION constexpr std::int64_t store_bytes(const ScanLookbackPolicy& p, int warp_size, int size)
+POLICYGEN_FUNCTION constexpr std::int64_t store_bytes(const ScanLookbackPolicy& p_, int warp_size, int size)
 {
-  return p.store_algorithm == BlockStoreAlgorithm::BLOCK_STORE_WARP_TRANSPOSE_TIMESLICED ?
-      detail::exchange_bytes(warp_size, p.items_per_thread, size) + 16 : (p.store_algorithm ==
-      BlockStoreAlgorithm::BLOCK_STORE_TRANSPOSE || p.store_algorithm ==
-      BlockStoreAlgorithm::BLOCK_STORE_WARP_TRANSPOSE ? detail::exchange_bytes(p.threads_per_block,
-      p.items_per_thread, size) + 16 : static_cast<std::int64_t>(1));
+  return p_.store_algorithm == BlockStoreAlgorithm::BLOCK_STORE_WARP_TRANSPOSE_TIMESLICED ?
+      detail::exchange_bytes(warp_size, p_.items_per_thread, size) + 16 : (p_.store_algorithm ==
+      BlockStoreAlgorithm::BLOCK_STORE_TRANSPOSE || p_.store_algorithm ==
+      BlockStoreAlgorithm::BLOCK_STORE_WARP_TRANSPOSE ? detail::exchange_bytes(p_.threads_per_block,
+      p_.items_per_thread, size) + 16 : static_cast<std::int64_t>(1));
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t warp_aggregates_bytes(int threads, int warp_size, int size, int alignment)
@@ -556,9 +558,11 @@ POLICYGEN_FUNCTION constexpr std::int64_t scan_bytes(int threads, int warp_size,
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory(int accum_alignment, int accum_size, const ScanLookbackPolicy& lookback)
 {
-  return support::greatest(support::greatest(support::greatest(detail::load_bytes(lookback, 32, accum_size),
-      detail::store_bytes(lookback, 32, accum_size)), detail::scan_bytes(lookback.threads_per_block, 32, accum_size,
-      accum_alignment)), support::greatest(support::greatest(detail::load_bytes(lookback, 64, accum_size),
+  return
+      support::greatest<std::int64_t>(support::greatest<std::int64_t>(support::greatest<std::int64_t>(detail::load_bytes(lookback,
+      32, accum_size), detail::store_bytes(lookback, 32, accum_size)), detail::scan_bytes(lookback.threads_per_block,
+      32, accum_size, accum_alignment)),
+      support::greatest<std::int64_t>(support::greatest<std::int64_t>(detail::load_bytes(lookback, 64, accum_size),
       detail::store_bytes(lookback, 64, accum_size)), detail::scan_bytes(lookback.threads_per_block, 64, accum_size,
       accum_alignment)));
 }
@@ -568,22 +572,22 @@ POLICYGEN_FUNCTION constexpr int stages(int declared, int tile_stages)
   return declared > 0 ? declared : support::greatest(1, tile_stages + declared);
 }
 
-POLICYGEN_FUNCTION constexpr std::int64_t lookahead_bytes(const ScanLookaheadPolicy& p, int tile_stages, int input_size, int input_alignment, int output_alignment, int accum_size, int accum_alignment)
+POLICYGEN_FUNCTION constexpr std::int64_t lookahead_bytes(const ScanLookaheadPolicy& p_, int tile_stages, int input_size, int input_alignment, int output_alignment, int accum_size, int accum_alignment)
 {
   const int tile_alignment = support::greatest(support::greatest(16, input_alignment), output_alignment);
-  const std::int64_t tile = support::round_up(static_cast<std::int64_t>(p.items_per_thread) * p.reduce_and_scan_warps
-      * 32 * input_size + 16, static_cast<std::int64_t>(tile_alignment));
-  const int block_idx = detail::stages(p.block_idx_stages, tile_stages);
-  const int prefixes = detail::stages(p.lookahead_stages, tile_stages);
-  const std::int64_t sums = 33 * static_cast<std::int64_t>(p.reduce_and_scan_warps) * accum_size;
-  const std::int64_t after_block_idx = support::round_up(tile * tile_stages, static_cast<std::int64_t>(16)) + 16 *
+  const std::int64_t tile = support::round_up<std::int64_t>(static_cast<std::int64_t>(p_.items_per_thread) *
+      p_.reduce_and_scan_warps * 32 * input_size + 16, tile_alignment);
+  const int block_idx = detail::stages(p_.block_idx_stages, tile_stages);
+  const int prefixes = detail::stages(p_.lookahead_stages, tile_stages);
+  const std::int64_t sums = 33 * static_cast<std::int64_t>(p_.reduce_and_scan_warps) * accum_size;
+  const std::int64_t after_block_idx = support::round_up<std::int64_t>(tile * tile_stages, 16) + 16 *
       static_cast<std::int64_t>(block_idx);
-  const std::int64_t after_prefixes = support::round_up(after_block_idx, static_cast<std::int64_t>(accum_alignment)) +
+  const std::int64_t after_prefixes = support::round_up<std::int64_t>(after_block_idx, accum_alignment) +
       static_cast<std::int64_t>(accum_size) * prefixes;
-  const std::int64_t after_sums = support::round_up(after_prefixes, static_cast<std::int64_t>(accum_alignment)) + sums
-      * tile_stages;
-  return support::round_up(after_sums, static_cast<std::int64_t>(8)) + 16 * (static_cast<std::int64_t>(tile_stages) +
-      block_idx + prefixes + tile_stages);
+  const std::int64_t after_sums = support::round_up<std::int64_t>(after_prefixes, accum_alignment) + sums *
+      tile_stages;
+  return support::round_up<std::int64_t>(after_sums, 8) + 16 * (static_cast<std::int64_t>(tile_stages) + block_idx +
+      prefixes + tile_stages);
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory_lookahead(int accum_alignment, int accum_size, int input_value_alignment, int input_value_size, const ScanLookaheadPolicy& lookahead, int output_value_alignment)
@@ -600,8 +604,8 @@ POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_thread(const Sca
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block(const ScanLookbackPolicy& lookback, int registers_per_item)
 {
   return static_cast<std::int64_t>(lookback.threads_per_block) *
-      support::least(static_cast<std::int64_t>(lookback.items_per_thread) * registers_per_item + 16,
-      static_cast<std::int64_t>(255));
+      support::least<std::int64_t>(static_cast<std::int64_t>(lookback.items_per_thread) * registers_per_item + 16,
+      255);
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_threads_per_block(const ScanLookbackPolicy& lookback)
@@ -729,7 +733,7 @@ POLICYGEN_FUNCTION constexpr resolution resolve(const key& k)
     p.lookback.lookback_delay.kind = LookbackDelayAlgorithm::no_delay;
     point = 5;
   }
-  if (p.lookback.threads_per_block == 0 && point == 5)
+  if (p.lookback.threads_per_block == 0 && point_ == 5)
   {
     support::refuse("lookback.threads_per_block: one item exceeds 48 KiB, and the tile lives in shared memory");
   }

@@ -367,6 +367,8 @@ struct policy
   }
 };
 
+using TransformPolicy = policy;
+
 // What selects a policy.
 template <int N>
 struct key
@@ -382,7 +384,8 @@ namespace detail
 {
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_threads_per_block(const TransformAsyncCopyPolicy& async_copy, const TransformPrefetchPolicy& prefetch, const TransformVectorizedPolicy& vectorized)
 {
-  return support::greatest(support::greatest(static_cast<std::int64_t>(prefetch.threads_per_block),
+  return
+      support::greatest<std::int64_t>(support::greatest<std::int64_t>(static_cast<std::int64_t>(prefetch.threads_per_block),
       static_cast<std::int64_t>(vectorized.threads_per_block)),
       static_cast<std::int64_t>(async_copy.threads_per_block));
 }

@@ -368,6 +368,8 @@ struct policy
   }
 };
 
+using ReducePolicy = policy;
+
 // What selects a policy.
 struct key
 {
@@ -413,15 +415,15 @@ POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory_of_single_tile(i
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block_of_multi_tile(const ReducePassPolicy& multi_tile, int registers_per_item)
 {
   return static_cast<std::int64_t>(multi_tile.threads_per_block) *
-      support::least(static_cast<std::int64_t>(multi_tile.items_per_thread) * registers_per_item + 16,
-      static_cast<std::int64_t>(255));
+      support::least<std::int64_t>(static_cast<std::int64_t>(multi_tile.items_per_thread) * registers_per_item + 16,
+      255);
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block_of_single_tile(int registers_per_item, const ReducePassPolicy& single_tile)
 {
   return static_cast<std::int64_t>(single_tile.threads_per_block) *
-      support::least(static_cast<std::int64_t>(single_tile.items_per_thread) * registers_per_item + 16,
-      static_cast<std::int64_t>(255));
+      support::least<std::int64_t>(static_cast<std::int64_t>(single_tile.items_per_thread) * registers_per_item + 16,
+      255);
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_threads_per_block_of_multi_tile(const ReducePassPolicy& multi_tile)
@@ -526,7 +528,7 @@ POLICYGEN_FUNCTION constexpr resolution resolve(const key& k)
       point = 3;
     }
   }
-  if (point < 0)
+  if (point_ < 0)
   {
     // cccl-3.5/sm60
     const auto scaled_multi_tile = support::scale_mem_bound(256, 16, k.accum_size);

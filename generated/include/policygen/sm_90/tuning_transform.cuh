@@ -346,6 +346,8 @@ struct policy
   }
 };
 
+using TransformPolicy = policy;
+
 // What selects a policy.
 template <int N>
 struct key
@@ -370,7 +372,8 @@ POLICYGEN_FUNCTION constexpr std::int64_t ublkcp_bytes(const list<iterator_info,
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_threads_per_block(const TransformAsyncCopyPolicy& async_copy, const TransformPrefetchPolicy& prefetch, const TransformVectorizedPolicy& vectorized)
 {
-  return support::greatest(support::greatest(static_cast<std::int64_t>(prefetch.threads_per_block),
+  return
+      support::greatest<std::int64_t>(support::greatest<std::int64_t>(static_cast<std::int64_t>(prefetch.threads_per_block),
       static_cast<std::int64_t>(vectorized.threads_per_block)),
       static_cast<std::int64_t>(async_copy.threads_per_block));
 }
