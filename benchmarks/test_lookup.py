@@ -19,7 +19,7 @@ from policygen_tables.bi100 import reduce  # noqa: E402
 TABLE = {("float32", "plus", 4, None, "run_to_run", None): object()}
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def cached(*, accum_t: str, operation_t: str, offset_size: int) -> Any:
     return reduce.policy(accum_t=accum_t, operation_t=operation_t, offset_size=offset_size)
 

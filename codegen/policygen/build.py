@@ -25,6 +25,11 @@ from policygen.project import Project
 from policygen.resolve.instance import TargetInstance
 from policygen.resolve.resolver import Resolver
 from policygen.resolve.trace import Reported
+from policygen.resolve.witness import Finding
+from policygen.resolve.witness import problems_of
+from policygen.resolve.witness import reachability
+from policygen.resolve.witness import reference_reachability
+from policygen.resolve.witness import warnings_of
 
 
 class WorkerLost(RuntimeError):  # noqa: N818 - it says what happened
@@ -87,11 +92,13 @@ class Build:
         artifacts: the files; the same in whatever number of processes they were made.
         owners: whose files these are, all of theirs.
         reports: one for each target, in the order in which they were asked for.
+        warnings: what is to be said of the specs, whatever the target: points that may be beyond reach.
     """
 
     artifacts: tuple[Artifact, ...]
     owners: tuple[str, ...]
     reports: tuple[TargetReport, ...]
+    warnings: tuple[str, ...]
 
 
 @frozen
@@ -118,9 +125,10 @@ def build(
     """
     targets = tuple(dict.fromkeys(project.target(name).name for name in names))
     workers = min(len(targets), len(os.sched_getaffinity(0)) if jobs is None else jobs)
+    findings = _reachability(project, targets)
     results = _in_processes(project, targets, workers, progress) if workers > 1 else _here(project, targets, progress)
     made: dict[str, _Made] = {}
-    problems: list[Problem] = []
+    problems: list[Problem] = problems_of(findings)
     for name, result in results:
         if isinstance(result, SpecError):
             problems += result.problems
@@ -133,7 +141,23 @@ def build(
         artifacts=(*artifacts, *project_files(project.root.settings, __version__)),
         owners=(*(owner_of(name) for name in targets), "project"),
         reports=tuple(made[name].report for name in targets),
+        warnings=tuple(warnings_of(findings)),
     )
+
+
+def _reachability(project: Project, targets: Sequence[str]) -> list[Finding]:
+    """Whether every point can be selected: those of the targets, and those of the references that they read."""
+    spec = project.spec
+    read = list(dict.fromkeys(project.target(name).target.name for name in targets))
+    findings: list[Finding] = []
+    for target in (spec.targets[name] for name in read):
+        findings += reachability(spec, target)
+    families = [target for target in spec.targets.values() if target.capabilities]
+    for reference in dict.fromkeys(spec.targets[name].reference for name in read):
+        for family in families:
+            if family.reference == reference:
+                findings += reference_reachability(spec, reference, family)
+    return findings
 
 
 def owner_of(target: str) -> str:

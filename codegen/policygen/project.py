@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 from typing import TypeAlias
 
-from policygen.load.package_data import data_dir
-from policygen.load.project_root import ProjectRoot
-from policygen.load.project_root import find_project
-from policygen.load.spec_files import SpecFile
-from policygen.load.spec_files import load_spec
-from policygen.load.spec_files import spec_files
+from policygen.loading.package_data import data_dir
+from policygen.loading.project_root import ProjectRoot
+from policygen.loading.project_root import find_project
+from policygen.loading.spec_files import SpecFile
+from policygen.loading.spec_files import load_spec
+from policygen.loading.spec_files import spec_files
 from policygen.model.problems import Problem
 from policygen.model.problems import SpecError
 from policygen.model.problems import did_you_mean

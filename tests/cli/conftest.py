@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from click.testing import Result
 
 from policygen.cli.main import cli
-from policygen.load.spec_files import SpecFile
-from policygen.load.spec_files import load_spec
+from policygen.loading.spec_files import SpecFile
+from policygen.loading.spec_files import load_spec
 from policygen.spec import Spec
 
 Run = Callable[..., Result]

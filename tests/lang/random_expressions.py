@@ -24,7 +24,9 @@ from policygen.lang.intervals import Domains
 from policygen.lang.intervals import interval_of
 from policygen.lang.parse import ExpressionError
 from policygen.lang.parse import parse
+from policygen.lang.simplify import substitute
 from policygen.lang.tree import Arith
+from policygen.lang.tree import Compare
 from policygen.lang.tree import Expr
 from policygen.lang.tree import Scope
 from policygen.lang.tree import free_names
@@ -349,8 +351,6 @@ class _Writer:
 
     def _comparison(self, at: _Place, depth: int) -> str:
         operands = [self.integer(at, depth) for _ in range(self._draw(st.sampled_from((2, 2, 2, 3))))]
-        if len(set(operands)) < len(operands):  # compilers warn of a comparison of a thing with itself
-            return self._test(at)
         text = operands[0]
         for operand in operands[1:]:
             text += f" {self._pick(('==', '!=', '<', '<=', '>', '>='))} {operand}"
@@ -361,8 +361,7 @@ class _Writer:
         return f"({text})"
 
     def _equal_truths(self, at: _Place, depth: int) -> str:
-        left, right = self.truth(at, depth), self.truth(at, depth)
-        return left if left == right else f"({left} {self._pick(('==', '!='))} {right})"
+        return f"({self.truth(at, depth)} {self._pick(('==', '!='))} {self.truth(at, depth)})"
 
     def _membership(self, at: _Place, depth: int) -> str:
         operand = self.integer(at, depth)
@@ -382,9 +381,11 @@ class _Writer:
         return f"{self._pick(('all', 'any'))}({body} for {inner.elements[-1]} in inputs{guard})"
 
 
-def _constant_trouble(expr: Expr) -> bool:
-    """Whether a part that nothing guards or that is never reached is a constant that a compiler warns of."""
+def _warned_of(expr: Expr) -> bool:
+    """Whether compilers warn of a part: a constant that cannot be, never evaluated here, or a thing against itself."""
     for node in walk(expr):
+        if isinstance(node, Compare) and substitute(node.left, {}) == substitute(node.right, {}):
+            return True
         if isinstance(node, Arith) and not free_names(node):
             try:
                 value = evaluate(node, {})
@@ -403,5 +404,5 @@ def random_expressions(draw: st.DrawFn, depth: int = 3) -> RandomExpression:
     writer = _Writer(draw)
     text = writer.integer(place, depth) if draw(st.booleans()) else writer.truth(place, depth)
     expr, _, reports = place.analysed(text)
-    assume(not reports and not _constant_trouble(expr))
+    assume(not reports and not _warned_of(expr))
     return RandomExpression(text, expr)

@@ -5,7 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from loading.specs import SpecFolder
+from policygen.build import build
+from policygen.model.problems import SpecError
+from policygen.project import load
 
 REDUCE = "references/cccl-3.5/reduce.toml"
 SCAN = "references/cccl-3.5/scan.toml"
@@ -22,7 +26,7 @@ def test_the_packaged_specs_have_no_problem(specs: SpecFolder) -> None:
 
 
 def test_a_typo_in_a_field(specs: SpecFolder) -> None:
-    old = "items_per_thread = 16 }, vec_size = 2 }\nbenchmark = \"ipt_16.tpb_512"
+    old = 'items_per_thread = 16 }, vec_size = 2 }\nbenchmark = "ipt_16.tpb_512'
     line = specs.edit(REDUCE, old, old.replace("vec_size", "vec_sz"))
     assert specs.problems() == [
         f"specs/{REDUCE}:{line}: ladder[1].point[0].multi_tile.vec_sz: "
@@ -31,7 +35,7 @@ def test_a_typo_in_a_field(specs: SpecFolder) -> None:
 
 
 def test_a_field_that_is_not_set(specs: SpecFolder) -> None:
-    old = "items_per_thread = 16 }, vec_size = 2 }\nbenchmark = \"ipt_16.tpb_512"
+    old = 'items_per_thread = 16 }, vec_size = 2 }\nbenchmark = "ipt_16.tpb_512'
     line = specs.edit(REDUCE, old, old.replace(", vec_size = 2", ""))
     assert specs.problems() == [
         f"specs/{REDUCE}:{line - 4}: ladder[1].point[0]: "
@@ -40,9 +44,11 @@ def test_a_field_that_is_not_set(specs: SpecFolder) -> None:
 
 
 def test_a_typo_in_a_key_of_a_point(specs: SpecFolder) -> None:
-    line = specs.edit(REDUCE, 'match = { operation_t = "plus", accum_t = "float64"', 'match = { operaton_t = "plus", accum_t = "float64"')
+    old = 'match = { operation_t = "plus", accum_t = "float64"'
+    line = specs.edit(REDUCE, old, old.replace("operation_t", "operaton_t"))
     assert specs.problems() == [
-        f'specs/{REDUCE}:{line}: ladder[1].point[1].match.operaton_t: no key field or let name; did you mean "operation_t"?'
+        f"specs/{REDUCE}:{line}: ladder[1].point[1].match.operaton_t: "
+        'no key field or let name; did you mean "operation_t"?'
     ]
 
 
@@ -68,9 +74,8 @@ def test_a_duplicate_key(specs: SpecFolder) -> None:
 
 def test_a_cycle_in_extends(specs: SpecFolder) -> None:
     line = specs.edit(SCAN, 'id = "sm86"\ncc = ">=8.6"\n', 'id = "sm86"\ncc = ">=8.6"\nextends = "sm60"\n')
-    assert f"specs/{SCAN}:{line + 2}: ladder[1].point[15].extends: the points extend each other: sm86 -> sm60 -> sm86" in (
-        specs.problems()
-    )
+    path = f"specs/{SCAN}:{line + 2}: ladder[1].point[15].extends"
+    assert f"{path}: the points extend each other: sm86 -> sm60 -> sm86" in specs.problems()
 
 
 def test_a_wrong_unit(specs: SpecFolder) -> None:
@@ -134,7 +139,7 @@ def test_an_unknown_feature(specs: SpecFolder) -> None:
 def test_an_unknown_feature_of_a_target(specs: SpecFolder) -> None:
     line = specs.edit(BI100, "cp_async        = false", "cp_asink        = false")
     assert specs.problems() == [
-        f'specs/{BI100}:{line - 2}: features: says nothing about cp_async: write cp_async = true or false',
+        f"specs/{BI100}:{line - 2}: features: says nothing about cp_async: write cp_async = true or false",
         f'specs/{BI100}:{line}: features.cp_asink: unknown feature; did you mean "cp_async"?',
     ]
 
@@ -163,10 +168,8 @@ def test_a_count_that_does_not_say_whether_it_is_scaled(specs: SpecFolder) -> No
         "multi_tile = { literal = { threads_per_block = 192, items_per_thread = 16 }, vec_size = 1 }",
         "multi_tile = { threads_per_block = 192, literal = { items_per_thread = 16 }, vec_size = 1 }",
     )
-    assert any(
-        "say whether this count is scaled: nominal = { threads_per_block = .. } or literal = { threads_per_block = .. }" in p
-        for p in specs.problems()
-    )
+    ways = "nominal = { threads_per_block = .. } or literal = { threads_per_block = .. }"
+    assert any(f"say whether this count is scaled: {ways}" in p for p in specs.problems())
 
 
 def test_literal_counts_are_never_scaled(specs: SpecFolder) -> None:
@@ -208,3 +211,21 @@ def test_a_disabled_point_needs_a_reason(specs: SpecFolder) -> None:
     assert [p.partition(": ")[2] for p in specs.problems()] == [
         "ladder[1].point[5].status: a point that is disabled needs a reason"
     ]
+
+
+def test_an_unreachable_point_fails_the_build(tmp_path: Path) -> None:
+    specs = SpecFolder(tmp_path)
+    old = '[[ladder.point]]\nid = "sm60"\ncc = ">=6.0"\nmulti_tile'
+    added = (
+        '[[ladder.point]]\nid = "sm70-f32"\ncc = ">=10.0"\n'
+        'match = { operation_t = "plus", accum_t = "float32", offset_size = 4, accum_size = 4 }\n'
+        "multi_tile = { nominal = { threads_per_block = 128, items_per_thread = 8 }, vec_size = 4 }\n\n"
+    )
+    line = specs.edit(REDUCE, old, added + old)
+    (tmp_path / "policygen.toml").write_text('[project]\ntargets = ["bi100"]\n')
+    with pytest.raises(SpecError) as caught:
+        build(load(tmp_path), ["bi100"])
+    (problem,) = caught.value.problems
+    assert (problem.line, problem.key) == (line, "sm70-f32")
+    assert "never selected: " in problem.reason
+    assert 'status = "unreachable"' in problem.reason

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policygen.load.quantities import parse_quantity
+from policygen.loading.quantities import parse_quantity
 from policygen.model.dimensions import Dimension
 from policygen.model.dimensions import format_value
 

@@ -16,7 +16,7 @@ from environments import build_distribution
 pytestmark = pytest.mark.slow
 
 KINDS = ("specs", "templates")
-PRINT_FOLDERS = "from policygen.load.package_data import data_dir; " + "; ".join(
+PRINT_FOLDERS = "from policygen.loading.package_data import data_dir; " + "; ".join(
     f"print(data_dir({kind!r}))" for kind in KINDS
 )
 

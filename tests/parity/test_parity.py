@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from policygen.load.package_data import data_dir
-from policygen.load.spec_files import load_spec
-from policygen.load.spec_files import spec_files
+from policygen.loading.package_data import data_dir
+from policygen.loading.spec_files import load_spec
+from policygen.loading.spec_files import spec_files
 from policygen.model.capabilities import KNOWN_CAPABILITIES
 from policygen.parity.compare import compare
 from policygen.parity.oracle import Oracle

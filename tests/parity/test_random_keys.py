@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from policygen.load.package_data import data_dir
-from policygen.load.spec_files import load_spec
-from policygen.load.spec_files import spec_files
+from policygen.loading.package_data import data_dir
+from policygen.loading.spec_files import load_spec
+from policygen.loading.spec_files import spec_files
 from policygen.model.capabilities import KNOWN_CAPABILITIES
 from policygen.parity.random_keys import random_keys
 from policygen.resolve.instance import target_instance
@@ -83,8 +83,8 @@ def test_transform_lists_have_every_length_and_every_mixture(spec: Spec) -> None
 
 def test_the_hash_seed_plays_no_part() -> None:
     code = (
-        "from policygen.load.package_data import data_dir\n"
-        "from policygen.load.spec_files import load_spec, spec_files\n"
+        "from policygen.loading.package_data import data_dir\n"
+        "from policygen.loading.spec_files import load_spec, spec_files\n"
         "from policygen.parity.random_keys import random_keys\n"
         "spec = load_spec(spec_files([(data_dir('specs'), 'specs/')]))\n"
         "print(random_keys(spec.algorithms['scan'], 50, 1, [spec.references['cccl-3.5']['scan']]))\n"

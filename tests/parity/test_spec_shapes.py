@@ -8,9 +8,9 @@ import pytest
 from parity.shapes import REDUCE
 from parity.shapes import SCAN
 from parity.shapes import TRANSFORM
-from policygen.load.package_data import data_dir
-from policygen.load.spec_files import load_spec
-from policygen.load.spec_files import spec_files
+from policygen.loading.package_data import data_dir
+from policygen.loading.spec_files import load_spec
+from policygen.loading.spec_files import spec_files
 from policygen.model.types import INT64
 from policygen.parity.shape import SelectorShape
 from policygen.parity.spec_shapes import oracle_key

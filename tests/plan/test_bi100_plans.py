@@ -8,9 +8,9 @@ from typing import TypeAlias
 
 import pytest
 
-from policygen.load.package_data import data_dir
-from policygen.load.spec_files import load_spec
-from policygen.load.spec_files import spec_files
+from policygen.loading.package_data import data_dir
+from policygen.loading.spec_files import load_spec
+from policygen.loading.spec_files import spec_files
 from policygen.plan.even_share import even_share
 from policygen.plan.lookback_delay import DelayEffect
 from policygen.plan.lookback_delay import delay_activity

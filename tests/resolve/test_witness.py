@@ -13,8 +13,8 @@ from attrs import evolve
 from policygen.lang.parse import parse
 from policygen.lang.tree import Expr
 from policygen.lang.tree import Scope
-from policygen.load.spec_files import load_spec
-from policygen.load.spec_files import spec_files
+from policygen.loading.spec_files import load_spec
+from policygen.loading.spec_files import spec_files
 from policygen.model.types import BOOL
 from policygen.resolve.instance import target_instance
 from policygen.resolve.resolver import Resolver

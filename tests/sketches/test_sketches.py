@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from policygen.lang.evaluate import evaluate
-from policygen.load.spec_files import load_spec
-from policygen.load.spec_files import spec_files
+from policygen.loading.spec_files import load_spec
+from policygen.loading.spec_files import spec_files
 from policygen.model.types import EnumType
 from policygen.model.types import IntType
 from policygen.parity.compare import compare

@@ -83,6 +83,7 @@ def _made(
         written = apply(plan(project.root.output, made.artifacts, (*made.owners, *map(owner_of, forgotten))))
     report: dict[str, Any] = {
         "targets": [target.as_dict() for target in made.reports],
+        "warnings": list(made.warnings),
         "edited": [],
         "files": dict.fromkeys(sorted(str(artifact.path) for artifact in made.artifacts), "unchanged"),
     }
@@ -151,11 +152,17 @@ def _data(report: Mapping[str, Any]) -> dict[str, Any]:
         for target in report["targets"]
     ]
     counts = {status: statuses.count(status) for status in ("written", "unchanged", "removed")}
-    return {"targets": targets, **counts, "edited": report["edited"], "files": dict(files)}
+    return {
+        "targets": targets,
+        "warnings": report["warnings"],
+        **counts,
+        "edited": report["edited"],
+        "files": dict(files),
+    }
 
 
 def _warnings(report: Mapping[str, Any]) -> list[str]:
-    found: list[str] = []
+    found: list[str] = list(report["warnings"])
     for target in report["targets"]:
         found += [f"{target['target']}: {line}" for line in target["warnings"]]
         for algorithm in target["algorithms"]:

@@ -20,8 +20,8 @@ from policygen.emit.statements import program
 from policygen.emit.wrapping import wrapped
 from policygen.fold.table import PolicyTable
 from policygen.fold.table import policy_table
-from policygen.load.package_data import data_dir
-from policygen.load.project_root import ProjectSettings
+from policygen.loading.package_data import data_dir
+from policygen.loading.project_root import ProjectSettings
 from policygen.model.dimensions import format_value
 from policygen.model.facts import Conflict
 from policygen.resolve.instance import TargetInstance

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from policygen.load.package_data import data_dir
+from policygen.loading.package_data import data_dir
 
 STATE_FOLDER = ".policygen"
 

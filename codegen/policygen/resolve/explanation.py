@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from attrs import frozen
@@ -71,7 +72,8 @@ def _fact(fact: EffectiveFact) -> str:
 
 
 def _shown(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    """A value as one writes it with --key: enumerators bare, lists and records as JSON."""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _policy_lines(policy: dict[str, Any], at: str = "") -> list[str]:

@@ -11,9 +11,9 @@ from attrs import frozen
 from policygen.lang.evaluate import evaluate
 from policygen.lang.parse import parse
 from policygen.lang.tree import Scope
-from policygen.load.quantities import QuantityError
-from policygen.load.quantities import parse_compute_capability
-from policygen.load.quantities import parse_quantity
+from policygen.loading.quantities import QuantityError
+from policygen.loading.quantities import parse_compute_capability
+from policygen.loading.quantities import parse_quantity
 from policygen.model.fact_names import FACT_NAMES
 from policygen.model.facts import EffectiveFact
 from policygen.model.problems import did_you_mean

@@ -14,7 +14,7 @@ from policygen.lang.tree import Expr
 from policygen.lang.tree import Member
 from policygen.lang.tree import free_names
 from policygen.lang.tree import walk
-from policygen.load.targets import present
+from policygen.loading.targets import present
 from policygen.model.facts import effective
 from policygen.model.types import COMPUTE_CAPABILITY
 from policygen.model.types import TOOLKIT

@@ -20,7 +20,7 @@ from policygen.lang.tree import Name
 from policygen.lang.tree import conjunction
 from policygen.lang.tree import free_names
 from policygen.lang.tree import walk
-from policygen.load.targets import present
+from policygen.loading.targets import present
 from policygen.model.problems import Problem
 from policygen.model.problems import SpecError
 from policygen.model.types import COMPUTE_CAPABILITY

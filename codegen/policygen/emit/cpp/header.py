@@ -46,7 +46,7 @@ from policygen.lang.tree import Table
 from policygen.lang.tree import conjunction
 from policygen.lang.tree import free_names
 from policygen.lang.tree import walk
-from policygen.load.package_data import data_dir
+from policygen.loading.package_data import data_dir
 from policygen.model.types import BoolType
 from policygen.model.types import Enumeration
 from policygen.model.types import EnumType

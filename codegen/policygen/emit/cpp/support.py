@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from attrs import frozen
 
-from policygen.load.package_data import data_dir
+from policygen.loading.package_data import data_dir
 
 
 @frozen

@@ -17,9 +17,9 @@ from policygen.lang.tree import Expr
 from policygen.lang.tree import Function
 from policygen.lang.tree import Scope
 from policygen.lang.tree import Table
-from policygen.load.structuring import structure
-from policygen.load.toml_positions import KeyPath
-from policygen.load.toml_source import TomlSource
+from policygen.loading.structuring import structure
+from policygen.loading.toml_positions import KeyPath
+from policygen.loading.toml_source import TomlSource
 from policygen.model.problems import Location
 from policygen.model.problems import Problem
 from policygen.model.problems import did_you_mean

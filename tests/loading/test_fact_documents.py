@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import datetime
 
-from policygen.load.fact_documents import facts_from_document
-from policygen.load.toml_source import parse_toml
+from policygen.loading.fact_documents import facts_from_document
+from policygen.loading.toml_source import parse_toml
 from policygen.model.dimensions import Dimension
 from policygen.model.facts import EvidenceKind
 from policygen.model.facts import Fact

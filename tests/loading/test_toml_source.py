@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policygen.load.toml_positions import KeyPath
-from policygen.load.toml_positions import scan_positions
-from policygen.load.toml_source import TomlSource
-from policygen.load.toml_source import dotted_key
-from policygen.load.toml_source import parse_toml
-from policygen.load.toml_source import read_toml
+from policygen.loading.toml_positions import KeyPath
+from policygen.loading.toml_positions import scan_positions
+from policygen.loading.toml_source import TomlSource
+from policygen.loading.toml_source import dotted_key
+from policygen.loading.toml_source import parse_toml
+from policygen.loading.toml_source import read_toml
 from policygen.model.problems import SpecError
 
 

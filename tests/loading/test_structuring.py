@@ -7,8 +7,8 @@ from typing import Any
 from attrs import Factory
 from attrs import frozen
 
-from policygen.load.structuring import structure
-from policygen.load.toml_source import parse_toml
+from policygen.loading.structuring import structure
+from policygen.loading.toml_source import parse_toml
 from policygen.model.problems import SpecError
 
 

@@ -10,13 +10,13 @@ from typing import Any
 from attrs import frozen
 
 from policygen.lang.tree import Scope
-from policygen.load import definitions
-from policygen.load.algorithm import load_algorithm
-from policygen.load.collector import Collector
-from policygen.load.ladders import load_rules
-from policygen.load.targets import load_target
-from policygen.load.toml_source import TomlSource
-from policygen.load.toml_source import read_toml
+from policygen.loading import definitions
+from policygen.loading.algorithm import load_algorithm
+from policygen.loading.collector import Collector
+from policygen.loading.ladders import load_rules
+from policygen.loading.targets import load_target
+from policygen.loading.toml_source import TomlSource
+from policygen.loading.toml_source import read_toml
 from policygen.model.problems import Problem
 from policygen.model.problems import SpecError
 from policygen.model.problems import did_you_mean

@@ -16,8 +16,8 @@ from policygen.lang.parse import convert
 from policygen.lang.tree import Function
 from policygen.lang.tree import Scope
 from policygen.lang.tree import Table
-from policygen.load.collector import Collector
-from policygen.load.toml_positions import KeyPath
+from policygen.loading.collector import Collector
+from policygen.loading.toml_positions import KeyPath
 from policygen.model.problems import did_you_mean
 from policygen.model.ranges import Interval
 from policygen.model.types import Enumeration
@@ -210,7 +210,7 @@ def constant(collector: Collector, path: KeyPath, value: object, kind: Type) -> 
 
 
 def define(collector: Collector, scope: Scope, document: Mapping[str, Any], lists: Mapping[str, ListType]) -> Scope:
-    """Adds the tables and functions of a file to a scope, in its order; one that is there alike is taken as said twice."""
+    """Adds the tables and functions of a file to a scope, in its order; the same may be said twice."""
     for name, body in document.get("table", {}).items():
         found = _table(collector, ("table", name), name, body)
         if found is None or scope.tables.get(name) == found:

@@ -9,10 +9,10 @@ from policygen.lang.tree import Const
 from policygen.lang.tree import Expr
 from policygen.lang.tree import Field
 from policygen.lang.tree import Scope
-from policygen.load.collector import Collector
-from policygen.load.collector import field_paths
-from policygen.load.layers import Layered
-from policygen.load.toml_positions import KeyPath
+from policygen.loading.collector import Collector
+from policygen.loading.collector import field_paths
+from policygen.loading.layers import Layered
+from policygen.loading.toml_positions import KeyPath
 from policygen.model.ranges import Interval
 from policygen.model.types import INT32
 from policygen.model.types import RecordType
@@ -49,7 +49,7 @@ class SubPolicies:
         where: KeyPath,
         whole: bool,
     ) -> None:
-        """Sets the place up; where a layer had problems (it is not `whole`), fields that lack a value are not reported."""
+        """Sets the place up; where a layer had problems (it is not `whole`), missing fields are not reported."""
         self._whole = whole
         self._collector = collector
         self._policy = policy

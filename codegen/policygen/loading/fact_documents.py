@@ -15,12 +15,12 @@ from typing import TypeVar
 from attrs import Factory
 from attrs import frozen
 
-from policygen.load.quantities import QuantityError
-from policygen.load.quantities import parse_cc_range
-from policygen.load.quantities import parse_quantity
-from policygen.load.structuring import structure
-from policygen.load.toml_positions import KeyPath
-from policygen.load.toml_source import TomlSource
+from policygen.loading.quantities import QuantityError
+from policygen.loading.quantities import parse_cc_range
+from policygen.loading.quantities import parse_quantity
+from policygen.loading.structuring import structure
+from policygen.loading.toml_positions import KeyPath
+from policygen.loading.toml_source import TomlSource
 from policygen.model.dimensions import Dimension
 from policygen.model.fact_names import FACT_NAMES
 from policygen.model.facts import EvidenceKind

@@ -22,8 +22,8 @@ from cattrs.errors import IterableValidationError
 from cattrs.errors import IterableValidationNote
 from cattrs.gen import make_dict_structure_fn
 
-from policygen.load.toml_positions import KeyPath
-from policygen.load.toml_source import TomlSource
+from policygen.loading.toml_positions import KeyPath
+from policygen.loading.toml_source import TomlSource
 from policygen.model.problems import Problem
 from policygen.model.problems import did_you_mean
 

@@ -12,8 +12,8 @@ from attrs import Factory
 from attrs import define
 from attrs import frozen
 
-from policygen.load.collector import Collector
-from policygen.load.toml_positions import KeyPath
+from policygen.loading.collector import Collector
+from policygen.loading.toml_positions import KeyPath
 from policygen.model.problems import did_you_mean
 from policygen.model.types import RecordType
 from policygen.model.types import Role

@@ -20,9 +20,9 @@ from cattrs import ForbiddenExtraKeysError
 from cattrs.gen import make_dict_structure_fn
 from cattrs.gen import override
 
-from policygen.load.toml_positions import KeyPath
-from policygen.load.toml_source import TomlSource
-from policygen.load.toml_source import read_toml
+from policygen.loading.toml_positions import KeyPath
+from policygen.loading.toml_source import TomlSource
+from policygen.loading.toml_source import read_toml
 from policygen.model.problems import Problem
 from policygen.model.problems import SpecError
 from policygen.model.problems import did_you_mean

@@ -17,10 +17,10 @@ from policygen.lang.tree import Expr
 from policygen.lang.tree import Field
 from policygen.lang.tree import Name
 from policygen.lang.tree import Scope
-from policygen.load.collector import Collector
-from policygen.load.collector import field_paths
-from policygen.load.definitions import constant
-from policygen.load.toml_positions import KeyPath
+from policygen.loading.collector import Collector
+from policygen.loading.collector import field_paths
+from policygen.loading.definitions import constant
+from policygen.loading.toml_positions import KeyPath
 from policygen.model.problems import did_you_mean
 from policygen.model.types import BOOL
 from policygen.model.types import INT64

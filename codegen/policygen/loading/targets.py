@@ -9,13 +9,13 @@ from attrs import Factory
 from attrs import evolve
 from attrs import frozen
 
-from policygen.load.collector import Collector
-from policygen.load.fact_documents import facts_from_document
-from policygen.load.ladders import load_rules
-from policygen.load.quantities import QuantityError
-from policygen.load.quantities import parse_cc_range
-from policygen.load.quantities import parse_compute_capability
-from policygen.load.toml_positions import KeyPath
+from policygen.loading.collector import Collector
+from policygen.loading.fact_documents import facts_from_document
+from policygen.loading.ladders import load_rules
+from policygen.loading.quantities import QuantityError
+from policygen.loading.quantities import parse_cc_range
+from policygen.loading.quantities import parse_compute_capability
+from policygen.loading.toml_positions import KeyPath
 from policygen.model.capabilities import HIGHEST_CAPABILITY
 from policygen.model.capabilities import LOWEST_CAPABILITY
 from policygen.model.fact_names import FACT_NAMES

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policygen.load.quantities import QuantityError
-from policygen.load.quantities import parse_cc_range
-from policygen.load.quantities import parse_compute_capability
-from policygen.load.quantities import parse_count_range
-from policygen.load.quantities import parse_quantity
+from policygen.loading.quantities import QuantityError
+from policygen.loading.quantities import parse_cc_range
+from policygen.loading.quantities import parse_compute_capability
+from policygen.loading.quantities import parse_count_range
+from policygen.loading.quantities import parse_quantity
 from policygen.model.dimensions import Dimension
 
 BYTES, RATE, TIME = Dimension.BYTES, Dimension.BYTES_PER_SECOND, Dimension.NANOSECONDS

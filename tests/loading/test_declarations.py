@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from policygen.load.spec_files import load_spec
-from policygen.load.spec_files import spec_files
+from policygen.loading.spec_files import load_spec
+from policygen.loading.spec_files import spec_files
 from policygen.model.problems import SpecError
 from policygen.spec import Counts
 from policygen.spec import Spec

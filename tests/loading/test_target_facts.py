@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from policygen.load.fact_documents import facts_from_document
-from policygen.load.toml_source import parse_toml
+from policygen.loading.fact_documents import facts_from_document
+from policygen.loading.toml_source import parse_toml
 from policygen.model.capabilities import KNOWN_CAPABILITIES
 from policygen.model.dimensions import format_value
 from policygen.model.facts import EffectiveFact

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from environments import REPOSITORY
-from policygen.load.project_root import ProjectSettings
-from policygen.load.project_root import find_project
+from policygen.loading.project_root import ProjectSettings
+from policygen.loading.project_root import find_project
 from policygen.model.problems import SpecError
 
 GOOD = '[project]\ntargets = ["bi100"]\n'

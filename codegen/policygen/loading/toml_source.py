@@ -13,10 +13,10 @@ from typing import Final
 from attrs import field
 from attrs import frozen
 
-from policygen.load.toml_positions import KeyMention
-from policygen.load.toml_positions import KeyPath
-from policygen.load.toml_positions import Positions
-from policygen.load.toml_positions import scan_positions
+from policygen.loading.toml_positions import KeyMention
+from policygen.loading.toml_positions import KeyPath
+from policygen.loading.toml_positions import Positions
+from policygen.loading.toml_positions import scan_positions
 from policygen.model.problems import Location
 from policygen.model.problems import Problem
 from policygen.model.problems import SpecError
