@@ -151,6 +151,7 @@ def _scope() -> Scope:
         {"list_": INPUTS, "least": INT32},
         "max((result.size for result in list_ if result.alignment <= least), default=least)",
     )
+    scope = _function(scope, "first", {"a": INT32, "unused": BOOL}, "a", also_unused="a + 0 if a < 9 else a")
     scope = _function(scope, "weight", {"big": INT64}, "big // 3 if big > 0 else -(big // 7)")
     scope = _function(
         scope, "widened", {"element": ELEMENT}, "element_size(element).widened if element != 'other' else element"

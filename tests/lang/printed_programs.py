@@ -41,11 +41,6 @@ from policygen.lang.tree import Lookup
 from policygen.model.types import ListType
 from policygen.model.types import Struct
 
-UNDEFINED_BEHAVIOUR_TRAPS = (
-    "-fsanitize=signed-integer-overflow,integer-divide-by-zero,shift",
-    "-fsanitize-undefined-trap-on-error",
-)
-
 
 @cache
 def runtime_namespace() -> Mapping[str, Any]:
@@ -140,11 +135,11 @@ def _cpp_function(name: str, expr: Expr, length: int) -> list[str]:
     return lines
 
 
-def run_cpp(source: str, folder: Path, name: str, compiler: HostCompiler, *options: str) -> str:
+def run_cpp(source: str, folder: Path, name: str, compiler: HostCompiler) -> str:
     """Compiles with warnings as errors, runs, and returns what the program prints."""
     path, program = folder / f"{name}.cpp", folder / name
     path.write_text(source, encoding="utf-8")
-    command = [str(compiler.path), "-std=c++17", "-O0", *WARNINGS, *options, str(path), "-o", str(program)]
+    command = [str(compiler.path), "-std=c++17", "-O0", *WARNINGS, str(path), "-o", str(program)]
     compiled = subprocess.run(command, capture_output=True, text=True, check=False)
     assert compiled.returncode == 0, compiled.stderr[:4000]
     ran = subprocess.run([str(program)], capture_output=True, text=True, check=False)

@@ -6,8 +6,11 @@ the next of a few guarded spellings takes its place, so that hardly any draw is 
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from collections.abc import Sequence
+from typing import Protocol
+from typing import TypeVar
 
 from attrs import field
 from attrs import frozen
@@ -49,6 +52,8 @@ _NAMES = ("accum_size", "offset_size", "delta", "any32", "num_items", "any64", "
 _FIELDS = ("size", "alignment", "offset", "delay")
 _TESTS = ("stable", "is_wide", "input.trivial")
 _VERSIONS = ("5.0", "8.0", "9.0", "10.3", "12.1")
+
+T = TypeVar("T")
 
 
 @frozen
@@ -96,18 +101,21 @@ class _Place:
         return next((text for text in texts[:-1] if not self.analysed(text)[2]), texts[-1])
 
 
-class _Writer:
-    def __init__(self, draw: st.DrawFn) -> None:
-        self._draw = draw
+class _Choice(Protocol):
+    """What picks one of a few things: a hypothesis draw, or a seeded generator."""
 
-    def _pick(self, options: Sequence[str]) -> str:
-        return self._draw(st.sampled_from(options))
+    def __call__(self, options: Sequence[T], /) -> T: ...
+
+
+class _Writer:
+    def __init__(self, choose: _Choice) -> None:
+        self._pick = choose
 
     def _one_of(self, *options: Callable[[], str]) -> str:
-        return self._draw(st.sampled_from(options))()
+        return self._pick(options)()
 
     def _coin(self) -> bool:
-        return self._draw(st.booleans())
+        return self._pick((True, False))
 
     # Integers. Every text that is returned may stand as an operand.
 
@@ -147,7 +155,7 @@ class _Writer:
             tuple(f"input.{f}" for f in _FIELDS),
             ("len(inputs)",),
         ]
-        return self._pick(self._draw(st.sampled_from(options)))
+        return self._pick(self._pick(options))
 
     def _arithmetic(self, at: _Place, depth: int) -> str:
         left, right, op = self.integer(at, depth), self.integer(at, depth), self._pick(("+", "-", "*", "*"))
@@ -176,7 +184,7 @@ class _Writer:
         return f"({self.integer(at, depth)} if {condition} else {self.integer(at, depth)})"
 
     def _least_or_greatest(self, at: _Place, depth: int) -> str:
-        args = [self.integer(at, depth) for _ in range(self._draw(st.integers(2, 3)))]
+        args = [self.integer(at, depth) for _ in range(self._pick((2, 3)))]
         return f"{self._pick(('min', 'max'))}({', '.join(args)})"
 
     def _builtin(self, at: _Place, depth: int) -> str:
@@ -232,7 +240,7 @@ class _Writer:
             case "heaviest":
                 return at.first_proven((f"heaviest(inputs, {text})", f"heaviest(inputs, clamp({text}, -5, 300))"))
             case "weight":
-                return f"weight({text})"
+                return at.first_proven((f"weight(first({text}, {self.truth(at, depth)}))", f"weight({text})"))
             case _:
                 narrow = f"clamp({text}, -5, 300)"
                 return at.first_proven(
@@ -272,7 +280,7 @@ class _Writer:
             f"({total} + {body}) % 97",
             f"min({total} + {element}.size, 5000)",
         )
-        first = self._draw(st.integers(0, len(steps) - 1))
+        first = self._pick(range(len(steps)))
         texts = [
             f"fold(inputs, {start}, lambda {total}, {element}: {step})" for step in (*steps[first:], *steps[:first])
         ]
@@ -343,14 +351,14 @@ class _Writer:
         return f"(cc {self._pick(('==', '!=', '<', '<=', '>', '>='))} '{self._pick(_VERSIONS)}')"
 
     def _enumerator_test(self, at: _Place, depth: int) -> str:
-        kind = self._draw(st.sampled_from((ELEMENT, OPERATION)))
+        kind = self._pick((ELEMENT, OPERATION))
         operand = self.element(at, depth) if kind is ELEMENT else self._operation(at, depth)
         if self._coin():
             return f"({operand} {self._pick(('==', '!='))} {self._quoted(kind)})"
         return f"({operand} {self._pick(('in', 'not in'))} ({self._quoted(kind)}, {self._quoted(kind)}))"
 
     def _comparison(self, at: _Place, depth: int) -> str:
-        operands = [self.integer(at, depth) for _ in range(self._draw(st.sampled_from((2, 2, 2, 3))))]
+        operands = [self.integer(at, depth) for _ in range(self._pick((2, 2, 2, 3)))]
         text = operands[0]
         for operand in operands[1:]:
             text += f" {self._pick(('==', '!=', '<', '<=', '>', '>='))} {operand}"
@@ -367,12 +375,12 @@ class _Writer:
         operand = self.integer(at, depth)
         # a negative constant for a uint32 is an error
         constants = [c for c in _CONSTANTS if not (operand.endswith("delay") and c.startswith("-"))]
-        values = [self._pick(constants) for _ in range(self._draw(st.integers(1, 3)))]
+        values = [self._pick(constants) for _ in range(self._pick((1, 2, 3)))]
         return f"({operand} {self._pick(('in', 'not in'))} ({', '.join(values)},))"
 
     def _joined(self, at: _Place, depth: int) -> str:
         op = self._pick((" and ", " or "))
-        parts = [self.truth(at, depth) for _ in range(self._draw(st.integers(2, 3)))]
+        parts = [self.truth(at, depth) for _ in range(self._pick((2, 3)))]
         return f"({op.join(dict.fromkeys(parts))})"
 
     def _quantifier(self, at: _Place, depth: int) -> str:
@@ -397,12 +405,28 @@ def _warned_of(expr: Expr) -> bool:
     return False
 
 
+def _written(choose: _Choice, depth: int) -> RandomExpression | None:
+    place, writer = _Place(SCOPE, DOMAINS), _Writer(choose)
+    text = writer.integer(place, depth) if choose((True, False)) else writer.truth(place, depth)
+    expr, _, reports = place.analysed(text)
+    return None if reports or _warned_of(expr) else RandomExpression(text, expr)
+
+
 @st.composite
 def random_expressions(draw: st.DrawFn, depth: int = 3) -> RandomExpression:
     """Integer and truth-valued expressions over the example scope, proven safe over its domains."""
-    place = _Place(SCOPE, DOMAINS)
-    writer = _Writer(draw)
-    text = writer.integer(place, depth) if draw(st.booleans()) else writer.truth(place, depth)
-    expr, _, reports = place.analysed(text)
-    assume(not reports and not _warned_of(expr))
-    return RandomExpression(text, expr)
+    written = _written(lambda options: draw(st.sampled_from(options)), depth)
+    assume(written is not None)
+    assert written is not None
+    return written
+
+
+def different_expressions(seed: int, count: int, depth: int = 4) -> list[RandomExpression]:
+    """Such expressions without hypothesis, whose draws depend on what else a test session has imported."""
+    rng = random.Random(seed)
+    found: dict[str, RandomExpression] = {}
+    while len(found) < count:
+        written = _written(rng.choice, depth)
+        if written is not None:
+            found.setdefault(written.text, written)
+    return list(found.values())

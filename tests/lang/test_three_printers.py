@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from attrs import frozen
 from hypothesis import HealthCheck
-from hypothesis import Phase
 from hypothesis import given
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -22,7 +21,6 @@ from lang.example_scope import LET_EXPRESSIONS
 from lang.example_scope import MOST_INPUTS
 from lang.example_scope import random_key
 from lang.example_scope import with_lets
-from lang.printed_programs import UNDEFINED_BEHAVIOUR_TRAPS
 from lang.printed_programs import bindings_of
 from lang.printed_programs import cpp_program
 from lang.printed_programs import python_text
@@ -30,8 +28,10 @@ from lang.printed_programs import python_value
 from lang.printed_programs import python_values
 from lang.printed_programs import run_cpp
 from lang.random_expressions import RandomExpression
+from lang.random_expressions import different_expressions
 from lang.random_expressions import random_expressions
 from policygen.emit.cpp.expressions import constant
+from policygen.emit.cpp.expressions import type_name
 from policygen.lang.evaluate import evaluate
 from policygen.lang.intervals import interval_of
 from policygen.lang.simplify import substitute
@@ -42,6 +42,7 @@ from policygen.model.types import IntType
 
 TREES = 300
 KEYS = 20
+CONSTANT_KEYS = 5
 LENGTHS = range(MOST_INPUTS + 1)
 QUICK = settings(
     derandomize=True,
@@ -124,42 +125,29 @@ class Printed:
     values: tuple[Any, ...]
 
 
-def collected(count: int) -> list[RandomExpression]:
-    """Different expressions, the same on every run."""
-    found: dict[str, RandomExpression] = {}
-
-    @settings(QUICK, max_examples=2 * count, phases=[Phase.generate])
-    @given(random_expressions(depth=4))
-    def collect(case: RandomExpression) -> None:
-        found.setdefault(case.text, case)
-
-    collect()
-    return list(found.values())[:count]
-
-
 def compiled_values(
     batch: Sequence[Printed], keys: dict[int, list[dict[str, Any]]], folder: Path, name: str
 ) -> list[list[int]]:
     compiler = default_compiler()
     assert compiler is not None, "no C++ compiler found: install g++"
-    main = ["int main()", "{"]
-    asserts = []
+    main, constants = ["int main()", "{"], []
     for number, printed in enumerate(batch):
         main.append(f"  for (const auto& k : keys_{printed.length})")
         main.append(f'    std::printf("%lld ", static_cast<long long>(e{number}(k)));')
         main.append('  std::puts("");')
-        if number % 4 == 0:  # a constant expression: the compiler itself finds what is undefined
-            text = constant(Const(printed.values[0], printed.expr.type))
-            asserts.append(f"static_assert(e{number}(keys_{printed.length}[0]) == {text});")
-    source = cpp_program([(p.expr, p.length) for p in batch], keys, "\n".join([*asserts, *main, "}"]))
-    lines = run_cpp(source, folder, name, compiler, *UNDEFINED_BEHAVIOUR_TRAPS).splitlines()
+        # constant expressions: the compiler itself finds what is undefined
+        calls = ", ".join(f"e{number}(keys_{printed.length}[{i}])" for i in range(CONSTANT_KEYS))
+        constants.append(f"constexpr {type_name(printed.expr.type)} constants_{number}[] = {{{calls}}};")
+        value = constant(Const(printed.values[0], printed.expr.type))
+        constants.append(f"static_assert(constants_{number}[0] == {value});")
+    source = cpp_program([(p.expr, p.length) for p in batch], keys, "\n".join([*constants, *main, "}"]))
+    lines = run_cpp(source, folder, name, compiler).splitlines()
     return [[int(word) for word in line.split()] for line in lines]
 
 
 @pytest.mark.slow
 def test_the_cpp_text_gives_the_value_of_the_tree(tmp_path: Path) -> None:
-    cases = collected(TREES)
-    assert len(cases) == TREES
+    cases = different_expressions(2026, TREES)
     keys = {length: keys_for(99, KEYS, length) for length in LENGTHS}
     batch: list[Printed] = []
     for number, case in enumerate(cases):

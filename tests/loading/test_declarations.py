@@ -207,6 +207,25 @@ def test_the_values_of_an_alternative_exist(tmp_path: Path, value: str, at: str,
     assert f"{at}: {reason}" in problem
 
 
+def test_a_record_of_equal_fields_may_be_an_array(tmp_path: Path) -> None:
+    base = BASE.replace(
+        "[struct.BasePolicy]\n", '[struct.Stages]\nfirst = "Stage"\nsecond = "Stage"\n[struct.BasePolicy]\n'
+    )
+    base = base.replace('stage = "Stage"\n', 'stages = { type = "Stages", array = true }\nstage = "Stage"\n')
+    policy = load(write(tmp_path / "specs", base=base)).algorithms["base"].policy
+    assert [(field.name, field.array) for field in policy.fields] == [("stages", True), ("stage", False)]
+
+
+@pytest.mark.parametrize("kind", ["Stage", "int32"])
+def test_an_array_has_elements_of_one_type(tmp_path: Path, kind: str) -> None:
+    base = BASE.replace('stage = "Stage"\n', f'stage = {{ type = "{kind}", array = true }}\n')
+    (problem,) = reasons(write(tmp_path / "specs", base=base))
+    assert (
+        f"struct.BasePolicy.stage.array: only a struct whose fields are all of one type is an array, not {kind}"
+        in problem
+    )
+
+
 def test_a_default_does_not_refer_to_itself_through_lets(tmp_path: Path) -> None:
     text = DERIVED.replace("values = [4, 8]\n", 'values = [4, 8]\ndefault = "outer"\n')
     text += '[let]\ninner = "size"\nouter = "inner"\n'

@@ -58,7 +58,7 @@ def test_no_project_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(SpecError) as error:
         find_project(tmp_path)
     assert str(error.value) == (
-        f"{tmp_path}: no policygen.toml here or in a folder above; run `policygen init` or pass --project DIR"
+        f"{tmp_path}: no policygen.toml here or in a folder above; write one, or pass --project DIR"
     )
 
 

@@ -12,6 +12,11 @@ from policygen.loading.package_data import data_dir
 from policygen.loading.spec_files import load_spec
 from policygen.loading.spec_files import spec_files
 from policygen.model.types import INT64
+from policygen.model.types import RecordType
+from policygen.model.types import Struct
+from policygen.model.types import StructField
+from policygen.parity.host_program import host_program
+from policygen.parity.shape import RecordField
 from policygen.parity.shape import SelectorShape
 from policygen.parity.spec_shapes import oracle_key
 from policygen.parity.spec_shapes import selector_shape
@@ -48,6 +53,15 @@ def test_records_and_lists_are_translated(spec: Spec) -> None:
     }
     key = {"requires_stable_address": False, "dense_output": True, "inputs": (iterator,) * 2, "output": iterator}
     assert oracle_key(spec.algorithms["transform"], {**key, "num_items": 1024}) == key
+
+
+def test_the_elements_of_an_array_are_named_by_their_subscripts(reduce: Algorithm) -> None:
+    passes = StructField("passes", RecordType(reduce.policy), array=True)
+    shape = selector_shape(attrs.evolve(reduce, policy=Struct("Passes", (passes,))))
+    (array,) = shape.policy
+    assert isinstance(array, RecordField)
+    assert [(e.name, e.member) for e in array.fields] == [("multi_tile", "[0]"), ("single_tile", "[1]")]
+    assert "answers.integer(policy.passes[1].vec_size);" in host_program([shape])
 
 
 def test_an_algorithm_that_is_not_in_cub(reduce: Algorithm) -> None:

@@ -96,7 +96,7 @@ def find_project(start: Path) -> ProjectRoot:
     for folder in (origin, *origin.parents):
         if (folder / PROJECT_FILE).is_file():
             return _read(folder)
-    reason = f"no {PROJECT_FILE} here or in a folder above; run `policygen init` or pass --project DIR"
+    reason = f"no {PROJECT_FILE} here or in a folder above; write one, or pass --project DIR"
     raise SpecError([Problem(str(start), None, "", reason)])
 
 

@@ -219,13 +219,6 @@ class CppExpressions:
                 # one operand of 64 bits is enough for C++ to compute in 64 bits
                 kind = INT32 if _prints_wide(expr.right) else expr.type
                 left, right = self._exact(expr.left, kind, precedence), self._operand(expr.right, precedence + 1)
-                if (
-                    expr.op in ("//", "%")
-                    and isinstance(expr.right, Const)
-                    and left.startswith("static_cast<std::int64_t>")
-                ):
-                    # g++ takes a widened conditional divided by a plain int literal for a narrowing
-                    right = f"static_cast<std::int64_t>({self.text(expr.right)})"
                 return f"{left} {_SPELLED.get(expr.op, expr.op)} {right}", precedence
             case Compare():
                 precedence = _PRECEDENCE["compare"]

@@ -23,6 +23,7 @@ from policygen.emit.cpp.statements import CppStatements
 from policygen.emit.cpp.support import with_needs
 from policygen.emit.python.module import structs_of
 from policygen.emit.rows import row_reason
+from policygen.emit.statements import CANDIDATE
 from policygen.emit.statements import Define
 from policygen.emit.statements import If
 from policygen.emit.statements import Program
@@ -290,7 +291,7 @@ def _beside_statements(program: Program) -> tuple[Expr, ...]:
 
 
 def _names(algorithm: Algorithm) -> dict[str, str]:
-    names = {f.name: f"k.{identifier(f.name)}" for f in algorithm.key}
+    names = {CANDIDATE.id: CANDIDATE.id} | {f.name: f"k.{identifier(f.name)}" for f in algorithm.key}
     names |= {f.name: f"p.{identifier(f.name)}" for f in algorithm.policy.fields}
     return names
 
@@ -419,9 +420,15 @@ def _struct(struct: Struct, name: str) -> list[str]:
 
 def _function(function: Function) -> list[str]:
     lists = [name for name, kind in function.parameters if isinstance(kind, ListType)]
+    statements: tuple[Statement, ...] = ()
+    used = free_names(function.result)
+    for name, expr in reversed(function.lets):
+        if name in used:
+            statements = (Define(name, expr), *statements)
+            used |= free_names(expr)
     parameters = []
     for name, kind in function.parameters:
-        spelled = local(name)
+        spelled = local(name) if name in used else f"/*{name}*/"
         if isinstance(kind, ListType):
             parameters.append(f"const list<{type_name(kind.element)}, N>& {spelled}")
         elif isinstance(kind, RecordType):
@@ -431,7 +438,6 @@ def _function(function: Function) -> list[str]:
     result = type_name(function.result.type)
     found = ["template <int N>"] if lists else []
     found.append(f"POLICYGEN_FUNCTION constexpr {result} {identifier(function.name)}({', '.join(parameters)})")
-    statements: tuple[Statement, ...] = tuple(Define(name, expr) for name, expr in function.lets)
     printer = CppStatements({}, Struct("", ()), {})
     found += ["{", *printer.lines(statements, 1)]
     found += wrapped_return(CppExpressions({}).converted(function.result, function.result.type))

@@ -565,7 +565,7 @@ POLICYGEN_FUNCTION constexpr resolution resolve(const key& k)
       point = 3;
     }
   }
-  if (point_ < 0)
+  if (point < 0)
   {
     if ((k.accum_t == type_t::other || k.accum_t == type_t::float16 || k.accum_t == type_t::bfloat16) && k.accum_size
         == 12)
@@ -693,7 +693,7 @@ POLICYGEN_FUNCTION constexpr resolution resolve(const key& k)
       point = 10;
     }
   }
-  if (p.multi_tile.threads_per_block == 0 && (point_ == 3 || point_ == 4 || point_ == 10))
+  if (p.multi_tile.threads_per_block == 0 && (point == 3 || point == 4 || point == 10))
   {
     // the tile lives in registers, so one item a thread still works
     p.multi_tile.threads_per_block = 64;

@@ -733,7 +733,7 @@ POLICYGEN_FUNCTION constexpr resolution resolve(const key& k)
     p.lookback.lookback_delay.kind = LookbackDelayAlgorithm::no_delay;
     point = 5;
   }
-  if (p.lookback.threads_per_block == 0 && point_ == 5)
+  if (p.lookback.threads_per_block == 0 && point == 5)
   {
     support::refuse("lookback.threads_per_block: one item exceeds 48 KiB, and the tile lives in shared memory");
   }

@@ -528,7 +528,7 @@ POLICYGEN_FUNCTION constexpr resolution resolve(const key& k)
       point = 3;
     }
   }
-  if (point_ < 0)
+  if (point < 0)
   {
     // cccl-3.5/sm60
     const auto scaled_multi_tile = support::scale_mem_bound(256, 16, k.accum_size);

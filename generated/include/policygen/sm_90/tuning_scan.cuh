@@ -640,7 +640,7 @@ POLICYGEN_FUNCTION constexpr resolution resolve(const key& k)
     p.lookahead.lookahead_items_per_thread = predecessors_by_accum;
     point = 0;
   }
-  if (point_ >= 0 && !(k.input_contiguous && k.output_contiguous && k.input_trivially_copyable &&
+  if (point >= 0 && !(k.input_contiguous && k.output_contiguous && k.input_trivially_copyable &&
       k.output_trivially_copyable && k.output_default_constructible && detail::lookahead_bytes(p.lookahead, 1,
       k.input_value_size, k.input_value_alignment, k.output_value_alignment, k.accum_size, k.accum_alignment) <=
       49152))
@@ -649,7 +649,7 @@ POLICYGEN_FUNCTION constexpr resolution resolve(const key& k)
     p = policy{};
     point = -1;
   }
-  if (point_ < 0)
+  if (point < 0)
   {
     if (k.accum_size == 1 && primitive_op && primitive_accum)
     {
