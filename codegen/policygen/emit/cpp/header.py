@@ -238,15 +238,17 @@ class _HeaderPrinter:
 
     def _rows(self) -> list[str]:
         enforced = bool(self._program.rules.constraints)
+        algorithm = self._algorithm
+        fits = " && fits(k, p)" if enforced else ""
         what = "what select answers, and that it fits" if enforced else "what select answers"
-        found = ["", f"// Common keys, each checked by the compiler: {what}."]
+        found = ["", "namespace detail", "{", *_template_head(algorithm)]
+        found.append(f"POLICYGEN_FUNCTION constexpr bool holds(const {self._key_type()}& k, const policy& p)")
+        found += ["{", f"  return select(k) == p{fits};", "}", "} // namespace detail"]
+        found += ["", f"// Common keys, each checked by the compiler: {what}."]
         for row in self._table.rows:
             found += wrapped_comment(row_reason(row), "", "// ")
-            key = self._row_key(row)
-            policy = record_text(row.policy, self._algorithm.policy, "policy")
-            found.append(f"static_assert(select({key}) == {policy});")
-            if enforced:
-                found.append(f"static_assert(fits({key}, {policy}));")
+            policy = record_text(row.policy, algorithm.policy, "policy")
+            found.append(f"static_assert(detail::holds({self._row_key(row)}, {policy}));")
         return found
 
     def _row_key(self, row: Row) -> str:

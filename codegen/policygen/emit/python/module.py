@@ -285,10 +285,10 @@ class _ModulePrinter:
             f") -> {policy}:",
         ]
         found += _docstring(doc, "    ")
-        found.append("    key: dict[str, object] = {}")
+        found.append("    fields_: dict[str, object] = {}")
         for parameter in self._algorithm.types:
             found += _deduced(parameter)
-        return [*found, "    return policy(num_items=num_items, **key)  # type: ignore[arg-type]"]
+        return [*found, "    return policy(num_items=num_items, **fields_)  # type: ignore[arg-type]"]
 
 
 def selector_lines(program: Program, name: str) -> list[str]:
@@ -504,15 +504,15 @@ def _deduced(parameter: TypeParameter) -> list[str]:
         properties = {"type": "0", "size": "1", "alignment": "2"}
         for field, given in parameter.gives:
             if given in properties:
-                lines.append(f'key["{identifier(field)}"] = element({name})[{properties[given]}]')
+                lines.append(f'fields_["{identifier(field)}"] = element({name})[{properties[given]}]')
             elif given == "iterator_info":
-                lines.append(f'key["{identifier(field)}"] = _info({name})')
+                lines.append(f'fields_["{identifier(field)}"] = _info({name})')
     elif parameter.kind == "elements":
-        lines += [f'key["{identifier(field)}"] = tuple(_info(e) for e in {name})' for field, _ in parameter.gives]
+        lines += [f'fields_["{identifier(field)}"] = tuple(_info(e) for e in {name})' for field, _ in parameter.gives]
     elif parameter.kind == "operator":
-        lines += [f'key["{identifier(field)}"] = operator_kind({name})' for field, _ in parameter.gives]
+        lines += [f'fields_["{identifier(field)}"] = operator_kind({name})' for field, _ in parameter.gives]
     else:
-        lines += [f'key["{identifier(field)}"] = {name}' for field, _ in parameter.gives]
+        lines += [f'fields_["{identifier(field)}"] = {name}' for field, _ in parameter.gives]
     if parameter.default and parameter.kind != "value":
         return [f"    if {name} is not None:", *(f"        {line}" for line in lines)] if lines else []
     return [f"    {line}" for line in lines]
