@@ -1,6 +1,7 @@
 """The expression tree: the one form that is evaluated, analysed and printed.
 
 Every node knows its type. Enumerators and versions in it are resolved; nothing is left to the printers but spelling.
+Hashes are kept, since trees are keys of what is compiled from them.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from policygen.model.types import Scalar
 from policygen.model.types import Type
 
 
-@frozen
+@frozen(cache_hash=True)
 class Const:
     """A literal."""
 
@@ -28,7 +29,7 @@ class Const:
     type: Type
 
 
-@frozen
+@frozen(cache_hash=True)
 class Name:
     """A key field, a `let` name, a fact, a parameter or a bound variable."""
 
@@ -36,7 +37,7 @@ class Name:
     type: Type
 
 
-@frozen
+@frozen(cache_hash=True)
 class Field:
     """A field of a record."""
 
@@ -45,7 +46,7 @@ class Field:
     type: Type
 
 
-@frozen
+@frozen(cache_hash=True)
 class Not:
     """Logical negation."""
 
@@ -53,7 +54,7 @@ class Not:
     type: BoolType = BOOL
 
 
-@frozen
+@frozen(cache_hash=True)
 class Negate:
     """Arithmetic negation."""
 
@@ -61,7 +62,7 @@ class Negate:
     type: Type
 
 
-@frozen
+@frozen(cache_hash=True)
 class Arith:
     """`+ - * // %`. Division truncates toward zero and the remainder has the sign of the dividend, as in C++."""
 
@@ -71,7 +72,7 @@ class Arith:
     type: Type
 
 
-@frozen
+@frozen(cache_hash=True)
 class Compare:
     """`== != < <= > >=` on integers or versions, `== !=` on truth values."""
 
@@ -81,7 +82,7 @@ class Compare:
     type: BoolType = BOOL
 
 
-@frozen
+@frozen(cache_hash=True)
 class Member:
     """Whether a value is one of a few constants; also how an enumerator is compared (with what refines it)."""
 
@@ -90,7 +91,7 @@ class Member:
     type: BoolType = BOOL
 
 
-@frozen
+@frozen(cache_hash=True)
 class Logic:
     """`and` or `or` of two or more operands."""
 
@@ -99,7 +100,7 @@ class Logic:
     type: BoolType = BOOL
 
 
-@frozen
+@frozen(cache_hash=True)
 class Choose:
     """The conditional expression."""
 
@@ -109,7 +110,7 @@ class Choose:
     type: Type
 
 
-@frozen
+@frozen(cache_hash=True)
 class Call:
     """A function of the language, see `policygen.lang.builtins`."""
 
@@ -118,7 +119,7 @@ class Call:
     type: Type
 
 
-@frozen
+@frozen(cache_hash=True)
 class Function:
     """A function that a spec defines. It sees its parameters and its own lets alone."""
 
@@ -128,7 +129,7 @@ class Function:
     result: Expr
 
 
-@frozen
+@frozen(cache_hash=True)
 class Apply:
     """A call of a function that a spec defines."""
 
@@ -137,7 +138,7 @@ class Apply:
     type: Type
 
 
-@frozen
+@frozen(cache_hash=True)
 class Table:
     """Rows found by the values of their key columns; `default` answers for every other key."""
 
@@ -148,7 +149,7 @@ class Table:
     default: tuple[Scalar, ...]
 
 
-@frozen
+@frozen(cache_hash=True)
 class Lookup:
     """The row of a table."""
 
@@ -157,7 +158,7 @@ class Lookup:
     type: Type
 
 
-@frozen
+@frozen(cache_hash=True)
 class Quantifier:
     """`all any sum min max` over the elements of a list that pass `condition`; min and max start at `start`."""
 
@@ -176,7 +177,7 @@ class Quantifier:
         return self.over.type
 
 
-@frozen
+@frozen(cache_hash=True)
 class Fold:
     """`fold(list, start, lambda accumulator, element: body)`, from the first element to the last."""
 

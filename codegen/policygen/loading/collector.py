@@ -97,6 +97,14 @@ class Collector:
         """
         if isinstance(value, str) and isinstance(expected, EnumType) and value in expected.enumeration.names:
             return Const(value, expected)
+        if type(value) is int and isinstance(expected, IntType) and INT32.low <= value <= INT32.high:
+            constant = Const(value, INT32)
+            limits = within or Interval(value, value)
+            return (
+                constant
+                if limits.low <= value <= limits.high or self.proven(path, constant, Domains(), within)
+                else None
+            )
         if (
             isinstance(value, str)
             and isinstance(expected, EnumType)

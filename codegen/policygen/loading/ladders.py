@@ -26,6 +26,7 @@ from policygen.loading.layers import apply_layer
 from policygen.loading.quantities import QuantityError
 from policygen.loading.quantities import parse_cc_range
 from policygen.loading.quantities import parse_count_range
+from policygen.loading.subpolicy import RootScopes
 from policygen.loading.subpolicy import SubPolicies
 from policygen.loading.toml_positions import KeyPath
 from policygen.model.problems import did_you_mean
@@ -133,12 +134,14 @@ class _RulesReader:
         self.points: dict[str, _WrittenPoint] = {}
         self.scope = algorithm.scope
         self.domains = algorithm.domains
+        self.scopes = RootScopes(algorithm.policy, algorithm.scope, algorithm.domains)
 
     def read(self) -> RuleSet:
         self.scope = definitions.define(self.collector, self.scope, self.table, self.algorithm.lists)
         lets, self.scope, self.domains = definitions.lets(
             self.collector, (*self.path, "let"), self.table.get("let", {}), self.scope, self.domains
         )
+        self.scopes = RootScopes(self.algorithm.policy, self.scope, self.domains)
         ladders = self.documents()
         return RuleSet(
             origin=self.origin,
@@ -213,7 +216,7 @@ class _RulesReader:
         whole = len(self.collector.problems) == before
         if document.status is not Status.ACTIVE and not document.reason:
             self.collector.report((*path, "status"), f"a point that is {document.status.value} needs a reason")
-        reader = SubPolicies(self.collector, self.algorithm.policy, self.scope, self.domains, path, whole)
+        reader = SubPolicies(self.collector, self.scopes, path, whole)
         policy = reader.read(layered)
         if not self.is_reference:
             self.refuse_ragged_vectors(policy, path, ())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from attrs import frozen
 
 from policygen.lang.intervals import Domains
@@ -37,29 +39,34 @@ class ScaleDocument:
     by: str
 
 
-class SubPolicies:
-    """Reads the sub-policies of one point. A root field sees the root fields before it, resolved."""
+class RootScopes:
+    """What each root field of a policy sees: the rules' names, and the root fields before it, resolved."""
 
-    def __init__(
-        self,
-        collector: Collector,
-        policy: Struct,
-        scope: Scope,
-        domains: Domains,
-        where: KeyPath,
-        whole: bool,
-    ) -> None:
+    def __init__(self, policy: Struct, scope: Scope, domains: Domains) -> None:
+        """Prepares the scopes, once for all points of a file."""
+        self.policy = policy
+        self.scopes = [scope]
+        self.domains = [domains]
+        for field in policy.fields:
+            paths = field_paths("", (field,))
+            self.scopes.append(self.scopes[-1].bind({field.name: field.type}))
+            self.domains.append(self.domains[-1].with_paths({p.removeprefix("."): i for p, i in paths.items()}))
+
+
+class SubPolicies:
+    """Reads the sub-policies of one point."""
+
+    def __init__(self, collector: Collector, scopes: RootScopes, where: KeyPath, whole: bool) -> None:
         """Sets the place up; where a layer had problems (it is not `whole`), missing fields are not reported."""
         self._whole = whole
         self._collector = collector
-        self._policy = policy
-        self._scope = scope
-        self._domains = domains
+        self._scopes = scopes
+        self._scope, self._domains = scopes.scopes[0], scopes.domains[0]
         self._where = where
 
     def read(self, layered: Layered) -> SubPolicy:
         """The root sub-policy."""
-        return self._record(self._policy, layered, (), root=True)
+        return self._record(self._scopes.policy, layered, (), root=True)
 
     def _record(self, struct: Struct, layered: Layered, at: tuple[str, ...], root: bool = False) -> SubPolicy:
         if not layered.is_set and not root:
@@ -67,13 +74,10 @@ class SubPolicies:
         source = self._copied(struct, layered)
         scale = self._scale(struct, layered, at)
         fields: list[tuple[str, Expr | SubPolicy]] = []
-        for field in struct.fields:
-            value = self._value(field, layered, at, source)
-            fields.append((field.name, value))
+        for position, field in enumerate(struct.fields):
             if root:
-                self._scope = self._scope.bind({field.name: field.type})
-                paths = field_paths("", (field,))
-                self._domains = self._domains.with_paths({p.removeprefix("."): i for p, i in paths.items()})
+                self._scope, self._domains = self._scopes.scopes[position], self._scopes.domains[position]
+            fields.append((field.name, self._value(field, layered, at, source)))
         return SubPolicy(struct, _COUNTS[layered.form], scale, tuple(fields))
 
     def _value(
@@ -145,6 +149,7 @@ class SubPolicies:
         return None if by is None else Scale(document.rule, by)
 
 
+@cache
 def default_sub_policy(struct: Struct) -> SubPolicy:
     """The value-initialised record, as a sub-policy that no point sets."""
     return SubPolicy(

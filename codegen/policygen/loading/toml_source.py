@@ -6,6 +6,8 @@ import re
 import tomllib
 from collections.abc import Iterator
 from collections.abc import Mapping
+from functools import cached_property
+from functools import partial
 from pathlib import Path
 from typing import Any
 from typing import Final
@@ -25,6 +27,7 @@ from policygen.model.types import INT64_MIN
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _POSITION = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
+_LONG_NUMBER = re.compile(r"[0-9A-Fa-f_]{16,}")
 _OVERLONG_INTEGER = re.compile(r"[0-9][0-9_]{4000,}")
 
 _TWICE: Final = (
@@ -56,12 +59,17 @@ class TomlSource:
     Attributes:
         file: Name of the file as messages show it.
         data: The document as `tomllib` gives it; every integer is an int64.
-        lines: Line of every key path, counted from 1.
+        text: The document.
     """
 
     file: str
     data: Mapping[str, Any] = field(eq=False)
-    lines: Mapping[KeyPath, int] = field(eq=False, repr=False)
+    text: str = field(eq=False, repr=False)
+
+    @cached_property
+    def lines(self) -> Mapping[KeyPath, int]:
+        """Line of every key path, counted from 1; looked for when the first is asked for."""
+        return scan_positions(self.text).lines
 
     def line_of(self, path: KeyPath) -> int | None:
         """Returns the line of a key path, else that of its nearest known parent, else None."""
@@ -73,7 +81,7 @@ class TomlSource:
 
     def location(self, path: KeyPath) -> Location:
         """Returns the file and line of a key path."""
-        return Location(self.file, self.line_of(path))
+        return Location(self.file, partial(self.line_of, path))
 
     def problem(self, path: KeyPath, reason: str) -> Problem:
         """Returns a problem of the value at a key path."""
@@ -131,8 +139,10 @@ def parse_toml(content: bytes, display_name: str) -> TomlSource:
         raise SpecError([Problem(display_name, None, "", "values are nested too deeply")]) from error
     if not data:
         raise SpecError([Problem(display_name, None, "", "the file is empty: it holds no key")])
-    source = TomlSource(display_name, data, scan_positions(text).lines)
-    problems = [source.problem(at, _huge_reason(number)) for at, number in _integers((), data) if not _fits(number)]
+    source = TomlSource(display_name, data, text)
+    # an integer beyond 64 bits has sixteen digits at the least, in whatever base: 64 in binary
+    numbers = _integers((), data) if _LONG_NUMBER.search(text) else ()
+    problems = [source.problem(at, _huge_reason(number)) for at, number in numbers if not _fits(number)]
     if problems:
         raise SpecError(problems)
     return source

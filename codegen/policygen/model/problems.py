@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable
 from collections.abc import Iterable
 
 from attrs import field
@@ -18,11 +19,16 @@ class Location:
 
     Attributes:
         file: Name of the file as the user knows it, with forward slashes.
-        line: Line, counted from 1; None where it cannot be known.
+        line: Line, counted from 1; None where it cannot be known. It is no part of equality.
     """
 
     file: str
-    line: int | None = None
+    _line: int | Callable[[], int | None] | None = field(default=None, eq=False)
+
+    @property
+    def line(self) -> int | None:
+        """The line; it may be looked up only now, since most places are never told."""
+        return self._line() if callable(self._line) else self._line
 
     def __str__(self) -> str:
         return self.file if self.line is None else f"{self.file}:{self.line}"

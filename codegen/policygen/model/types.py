@@ -96,7 +96,7 @@ class Enumerator:
     refines: str | None = None
 
 
-@frozen
+@frozen(cache_hash=True)
 class Enumeration:
     """A closed set of names. `cub` is the C++ spelling of each enumerator in CUB, with `{}` for the name."""
 
@@ -165,7 +165,7 @@ class StructField:
     array: bool = False
 
 
-@frozen
+@frozen(cache_hash=True)
 class Struct:
     """A record type. Fields are in CUB's order."""
 
