@@ -9,27 +9,41 @@ from collections.abc import Iterator
 from collections.abc import Sequence
 from typing import Any
 
+from attrs import asdict
 from attrs import frozen
 
 from policygen import __version__
-from policygen.emit.artifacts import TargetFiles
+from policygen.emit.artifacts import Emission
 from policygen.emit.artifacts import project_files
 from policygen.emit.artifacts import target_files
 from policygen.emit.comparison import Artifact
 from policygen.emit.cpp.expressions import identifier as cpp_identifier
 from policygen.emit.python.expressions import identifier as python_identifier
+from policygen.emit.statements import Program
+from policygen.emit.statements import program
+from policygen.emit.variants import Variants
+from policygen.emit.variants import chip
+from policygen.emit.variants import family
+from policygen.fold.arch_list import FoldFigures
+from policygen.fold.arch_list import fold_figures
 from policygen.fold.table import PolicyTable
+from policygen.fold.table import policy_table
 from policygen.model.problems import Problem
 from policygen.model.problems import SpecError
+from policygen.model.record import Record
 from policygen.project import Project
 from policygen.resolve.instance import TargetInstance
+from policygen.resolve.instance import common_facts
+from policygen.resolve.instance import family_members
 from policygen.resolve.resolver import Resolver
+from policygen.resolve.specialise import rules_for
 from policygen.resolve.trace import Reported
 from policygen.resolve.witness import Finding
 from policygen.resolve.witness import problems_of
 from policygen.resolve.witness import reachability
 from policygen.resolve.witness import reference_reachability
 from policygen.resolve.witness import warnings_of
+from policygen.spec import Target
 
 
 class WorkerLost(RuntimeError):  # noqa: N818 - it says what happened
@@ -49,6 +63,7 @@ class AlgorithmReport:
         distinct: how many of these policies differ.
         files: paths of the algorithm's files, relative to the output folder.
         warnings: keys without a policy and policies that exceed a limit.
+        folds: of a family, the kernels that its common keys need.
     """
 
     algorithm: str
@@ -56,6 +71,7 @@ class AlgorithmReport:
     distinct: int
     files: tuple[str, ...]
     warnings: tuple[str, ...]
+    folds: FoldFigures | None = None
 
 
 @frozen
@@ -78,6 +94,7 @@ class TargetReport:
                     "distinct": a.distinct,
                     "files": list(a.files),
                     "warnings": list(a.warnings),
+                    "kernels": None if a.folds is None else asdict(a.folds),
                 }
                 for a in self.algorithms
             ],
@@ -123,7 +140,7 @@ def build(
         UnknownTarget: a name that is none.
         WorkerLost: one of the processes was killed.
     """
-    targets = tuple(dict.fromkeys(project.target(name).name for name in names))
+    targets = tuple(dict.fromkeys(project.target_name(name) for name in names))
     workers = min(len(targets), len(os.sched_getaffinity(0)) if jobs is None else jobs)
     findings = _reachability(project, targets)
     results = _in_processes(project, targets, workers, progress) if workers > 1 else _here(project, targets, progress)
@@ -148,16 +165,21 @@ def build(
 def _reachability(project: Project, targets: Sequence[str]) -> list[Finding]:
     """Whether every point can be selected: those of the targets, and those of the references that they read."""
     spec = project.spec
-    read = list(dict.fromkeys(project.target(name).target.name for name in targets))
+    read = list(dict.fromkeys(_target_of(project, name).name for name in targets))
     findings: list[Finding] = []
     for target in (spec.targets[name] for name in read):
         findings += reachability(spec, target)
-    families = [target for target in spec.targets.values() if target.capabilities]
+    families = [target for target in spec.targets.values() if target.is_family and not target.architectures]
     for reference in dict.fromkeys(spec.targets[name].reference for name in read):
-        for family in families:
-            if family.reference == reference:
-                findings += reference_reachability(spec, reference, family)
+        for target in families:
+            if target.reference == reference:
+                findings += reference_reachability(spec, reference, target)
     return findings
+
+
+def _target_of(project: Project, name: str) -> Target:
+    found = project.spec.targets.get(name)
+    return found if found is not None else project.target(name).target
 
 
 def owner_of(target: str) -> str:
@@ -215,39 +237,69 @@ def _work(name: str) -> _Made | SpecError:
 
 
 def _made_or_problems(project: Project, name: str) -> _Made | SpecError:
-    target = project.target(name)
-    resolvers: list[Resolver] = []
+    target = project.spec.targets.get(name)
+    members = family_members(target) if target is not None and target.architectures else (project.target(name),)
     problems: list[Problem] = []
+    algorithms: list[Variants] = []
     for algorithm in project.spec.algorithms:
         try:
-            resolvers.append(project.resolver(name, algorithm))
+            algorithms.append(_variants(project, name, members, algorithm))
         except SpecError as error:
             problems += error.problems
     if problems:
         return SpecError(problems)
-    files = target_files(target, resolvers, project.spec.vocabulary, project.root.settings)
-    return _Made(files.artifacts, _report(target, files))
+    facts = members[0].facts if len(members) == 1 else common_facts(members)
+    emission = Emission(name, members[0].target.title, facts, tuple(algorithms))
+    artifacts = target_files(emission, project.spec.vocabulary, project.root.settings)
+    return _Made(artifacts, _report(emission, artifacts))
 
 
-def _report(target: TargetInstance, files: TargetFiles) -> TargetReport:
-    conflicts = [f"conflict: {c}" for fact in target.facts.values() for c in fact.conflicts]
-    algorithms = tuple(_algorithm_report(table, files.artifacts) for table in files.tables)
-    return TargetReport(target.name, algorithms, tuple(conflicts))
+def _variants(project: Project, name: str, members: Sequence[TargetInstance], algorithm: str) -> Variants:
+    """The programs of an algorithm with their common keys."""
+    programs = [(member.cc, program(rules_for(project.spec, member, algorithm))) for member in members]
+
+    def table_of(made: Program) -> PolicyTable:
+        return policy_table(Resolver(made.rules))
+
+    return family(name, programs, table_of) if len(programs) > 1 else chip(programs[0][1], table_of(programs[0][1]))
 
 
-def _algorithm_report(table: PolicyTable, artifacts: Sequence[Artifact]) -> AlgorithmReport:
-    warnings = [f"{_key(given)}: no policy: {reason}" for given, reason in table.refused]
-    misfits: dict[str, list[str]] = {}
-    for row in table.rows:
+def _report(emission: Emission, artifacts: Sequence[Artifact]) -> TargetReport:
+    conflicts = [f"conflict: {c}" for fact in emission.facts.values() for c in fact.conflicts]
+    algorithms = tuple(_algorithm_report(variants, artifacts) for variants in emission.algorithms)
+    return TargetReport(emission.name, algorithms, tuple(conflicts))
+
+
+def _algorithm_report(variants: Variants, artifacts: Sequence[Artifact]) -> AlgorithmReport:
+    tables = [variant.table for variant in variants.variants]
+    warnings = [f"{_key(given)}: no policy: {reason}" for table in tables for given, reason in table.refused]
+    misfits: dict[str, dict[str, None]] = {}
+    for row in (row for table in tables for row in table.rows):
         for step in row.resolution.trace:
             if isinstance(step, Reported):
                 text = f"{row.resolution.origin}/{row.resolution.point}: {str(step).removeprefix('constrain: ')}"
-                misfits.setdefault(text, []).append(_key(row.given))
+                misfits.setdefault(text, {})[_key(row.given)] = None
     for text, keys in misfits.items():
-        warnings.append(f"{text} ({_counted(len(keys), 'key')}, {keys[0]} first)")
-    own = (f"tuning_{cpp_identifier(table.algorithm)}.cuh", f"{python_identifier(table.algorithm)}.py")
+        warnings.append(f"{text} ({_counted(len(keys), 'key')}, {next(iter(keys))} first)")
+    name = variants.algorithm.name
+    own = (f"tuning_{cpp_identifier(name)}.cuh", f"{python_identifier(name)}.py")
     files = tuple(sorted(str(artifact.path) for artifact in artifacts if artifact.path.name in own))
-    return AlgorithmReport(table.algorithm, len(table.rows), len(table.distinct), files, tuple(warnings))
+    policies = {row.policy for table in tables for row in table.rows}
+    told = tuple(dict.fromkeys(warnings))
+    return AlgorithmReport(name, len(tables[0].rows), len(policies), files, told, _folds(variants))
+
+
+def _folds(variants: Variants) -> FoldFigures | None:
+    """How many kernels the common keys of a family need; None for a chip."""
+    if not variants.is_family:
+        return None
+    policies: dict[str, dict[int, Record]] = {}
+    for variant in variants.variants:
+        for row in variant.table.rows:
+            by_capability = policies.setdefault(_key(row.given), {})
+            by_capability.update(dict.fromkeys(variant.covers, row.policy))
+    answered = [p for p in policies.values() if len(p) == len(variants.architectures)]
+    return fold_figures(variants.algorithm.name, variants.architectures, answered)
 
 
 def _counted(number: int, noun: str) -> str:

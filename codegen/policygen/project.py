@@ -75,7 +75,7 @@ class Project:
         problems: list[Problem] = []
         for index, name in enumerate(self.root.settings.targets):
             try:
-                found[self.target(name).name] = None
+                found[self.target_name(name)] = None
             except UnknownTarget as error:
                 problems.append(self.root.source.problem(("project", "targets", index), str(error)))
         if problems:
@@ -98,6 +98,11 @@ class Project:
         if asked not in self._instances:
             self._instances[asked] = target_instance(self.spec, name, assumed)
         return self._instances[asked]
+
+    def target_name(self, name: str) -> str:
+        """The name of the folder of a target's files. Raises as `target`; but a family of architectures has one too."""
+        found = self.spec.targets.get(name)
+        return name if found is not None and found.architectures else self.target(name).name
 
     def algorithm(self, name: str) -> Algorithm:
         """Finds an algorithm by name. Raises UnknownAlgorithm, with the nearest name, or SpecError."""

@@ -131,6 +131,9 @@ class Ladder:
 
     If `accept` fails on the scaled candidate, the ladder is left and the next one is tried. `requires` names features
     without which the ladder is not entered.
+
+    Attributes:
+        disabled: in the rules of a target, the points that would be among `points` if they were not disabled.
     """
 
     id: str
@@ -140,6 +143,7 @@ class Ladder:
     points: tuple[Point, ...]
     accept: Expr | None
     location: Location
+    disabled: tuple[Point, ...] = ()
 
 
 @frozen
@@ -309,7 +313,9 @@ class Target:
     """A chip, or (with several capabilities) a family of them.
 
     Attributes:
-        capabilities: packed compute capabilities of a family; empty for a chip of its own.
+        capabilities: packed compute capabilities of a family; empty for a chip, also for one that extends a family.
+        architectures: those of them that one set of files answers for, chosen where they are used; empty where each
+            architecture has files of its own.
         reference: name of the reference whose ladders answer where the target's own do not.
         reference_cc: the capability that reference ladders see; None for a family, where it is an input.
         passes: the passes of resolution that run.
@@ -320,6 +326,7 @@ class Target:
     name: str
     title: str
     capabilities: tuple[int, ...]
+    architectures: tuple[int, ...]
     reference: str
     reference_cc: int | None
     passes: tuple[str, ...]
@@ -329,6 +336,11 @@ class Target:
     block_rule: BlockRule | None
     rules: Mapping[str, RuleSet] = field(repr=False)
     location: Location = field(repr=False)
+
+    @property
+    def is_family(self) -> bool:
+        """Whether it stands for several architectures; else it is one chip."""
+        return self.reference_cc is None
 
 
 @frozen

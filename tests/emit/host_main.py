@@ -16,11 +16,14 @@ from policygen.model.types import Type
 from policygen.spec import Algorithm
 
 
-def host_main(target: str, algorithms: list[Algorithm]) -> str:
-    """The program for some algorithms of one target; a line starts with the algorithm's position."""
+def host_main(target: str, algorithms: list[Algorithm], family: bool = False) -> str:
+    """The program for some algorithms of one target; a line starts with the algorithm's position.
+
+    With a family, the compute capability comes next.
+    """
     lines = [f"#include <policygen/{target}/tuning.cuh>", "#include <iostream>", "#include <cstdint>", ""]
     for number, algorithm in enumerate(algorithms):
-        lines += _algorithm(target, number, algorithm)
+        lines += _algorithm(target, number, algorithm, family)
     lines += [
         "int main()",
         "{",
@@ -35,7 +38,7 @@ def host_main(target: str, algorithms: list[Algorithm]) -> str:
     return "\n".join([*lines, "    }", "    std::cout << '\\n';", "  }", "}", ""])
 
 
-def _algorithm(target: str, number: int, algorithm: Algorithm) -> list[str]:
+def _algorithm(target: str, number: int, algorithm: Algorithm, family: bool) -> list[str]:
     space = f"policygen::{identifier(target)}::{identifier(algorithm.name)}"
     lists = [f for f in algorithm.key if isinstance(f.type, ListType)]
     lines = [
@@ -46,6 +49,9 @@ def _algorithm(target: str, number: int, algorithm: Algorithm) -> list[str]:
         "template <class Key>",
     ]
     lines += ["void answer(Key k)", "{"]
+    if family:
+        lines += ["  int cc;", "  std::cin >> cc;"]
+    chosen = ", compute_capability(cc)" if family else ""
     for field in algorithm.key:
         if isinstance(field.type, ListType):
             element = field.type.element.struct
@@ -59,8 +65,8 @@ def _algorithm(target: str, number: int, algorithm: Algorithm) -> list[str]:
             lines += [f"    const_cast<{type_name(field.type.element)}*>(k.{field.name}.begin())[i] = x;", "  }"]
         else:
             lines += _read(f"k.{identifier(field.name)}", field.type)
-    lines += ["  const policy p = select(k);", *_write("p", algorithm.policy)]
-    lines += ["  std::cout << point(k);", "}", "} // namespace", f"void answer_{number}()", "{"]
+    lines += [f"  const policy p = select(k{chosen});", *_write("p", algorithm.policy)]
+    lines += [f"  std::cout << point(k{chosen});", "}", "} // namespace", f"void answer_{number}()", "{"]
     if not lists:
         return [*lines, f"  algorithm_{number}::answer({space}::key{{}});", "}"]
     lines += ["  int length;", "  std::cin >> length;"]
@@ -97,10 +103,11 @@ def _write(place: str, struct: Struct) -> list[str]:
     return lines
 
 
-def encoded_key(number: int, algorithm: Algorithm, key: Mapping[str, Any]) -> str:
-    """A whole key as a line of the program's input."""
+def encoded_key(number: int, algorithm: Algorithm, key: Mapping[str, Any], cc: int | None = None) -> str:
+    """A whole key as a line of the program's input; with the capability for a family."""
     words = [number]
     words += [len(key[f.name]) for f in algorithm.key if isinstance(f.type, ListType)]
+    words += [] if cc is None else [cc]
     for field in algorithm.key:
         words += _integers(key[field.name], field.type)
     return " ".join(map(str, words))

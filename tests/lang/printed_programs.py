@@ -22,16 +22,16 @@ from lang.example_scope import LET_EXPRESSIONS
 from lang.example_scope import STRUCTS
 from lang.example_scope import TABLES
 from policygen.emit.artifacts import _template
+from policygen.emit.cpp.declarations import function_lines
+from policygen.emit.cpp.declarations import struct_lines
+from policygen.emit.cpp.declarations import table_lines
+from policygen.emit.cpp.declarations import value_text
 from policygen.emit.cpp.expressions import CppExpressions
 from policygen.emit.cpp.expressions import type_name
-from policygen.emit.cpp.header import _function
-from policygen.emit.cpp.header import _struct
-from policygen.emit.cpp.header import _table
-from policygen.emit.cpp.header import value_text
 from policygen.emit.cpp.statements import CppStatements
 from policygen.emit.cpp.support import support_functions
 from policygen.emit.python.expressions import PythonExpressions
-from policygen.emit.python.module import spec_functions
+from policygen.emit.python.functions import spec_functions
 from policygen.emit.statements import Define
 from policygen.emit.statements import Program
 from policygen.lang.tree import Apply
@@ -59,7 +59,7 @@ def python_namespace() -> Mapping[str, Any]:
     rules = SimpleNamespace(algorithm=SimpleNamespace(key=(), lets=()))
     program = cast("Program", SimpleNamespace(rules=rules, statements=tuple(Define("", expr) for expr in called)))
     fields = [f"    {f.name}: object" for f in INPUT.struct.fields]
-    lines = [f"class {INPUT.struct.name}(Record):", "    __slots__ = ()", *fields, *spec_functions(program)]
+    lines = [f"class {INPUT.struct.name}(Record):", "    __slots__ = ()", *fields, *spec_functions([program])]
     namespace = dict(runtime_namespace())
     text = "from __future__ import annotations\n" + "\n".join(lines)
     exec(compile(text, "module.py", "exec", dont_inherit=True), namespace)
@@ -101,15 +101,15 @@ def cpp_program(
     lines += ["} // namespace support", *_list_template()]
     for enumeration in ENUMERATIONS:
         lines.append(f"enum class {enumeration.name} {{ {', '.join(enumeration.names)} }};")
-    lines += [line for struct in STRUCTS for line in _struct(struct, struct.name)]
+    lines += [line for struct in STRUCTS for line in struct_lines(struct, struct.name)]
     lines += ["template <int N>", "struct key", "{"]
     lines += [
         f"  {f'list<{type_name(kind.element)}, N>' if isinstance(kind, ListType) else type_name(kind)} {name};"
         for name, kind in FIELDS.items()
     ]
     lines += ["};", "namespace detail", "{"]
-    lines += [line for table in TABLES for line in _table(table)]
-    lines += [line for function in FUNCTIONS for line in _function(function)]
+    lines += [line for table in TABLES for line in table_lines(table)]
+    lines += [line for function in FUNCTIONS for line in function_lines(function)]
     lines += ["} // namespace detail"]
     for length, some in keys.items():
         texts = [", ".join(value_text(k[name], kind) for name, kind in FIELDS.items()) for k in some]

@@ -30,6 +30,7 @@ from policygen.lang.parse import parse
 from policygen.lang.simplify import substitute
 from policygen.lang.tree import Arith
 from policygen.lang.tree import Compare
+from policygen.lang.tree import Const
 from policygen.lang.tree import Expr
 from policygen.lang.tree import Scope
 from policygen.lang.tree import free_names
@@ -390,9 +391,9 @@ class _Writer:
 
 
 def _warned_of(expr: Expr) -> bool:
-    """Whether compilers warn of a part: a constant that cannot be, never evaluated here, or a thing against itself."""
+    """Whether compilers warn of a part: a constant that is never evaluated and cannot be, or a decided comparison."""
     for node in walk(expr):
-        if isinstance(node, Compare) and substitute(node.left, {}) == substitute(node.right, {}):
+        if isinstance(node, Compare) and isinstance(substitute(node, {}), Const):
             return True
         if isinstance(node, Arith) and not free_names(node):
             try:

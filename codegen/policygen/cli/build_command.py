@@ -103,7 +103,7 @@ def _canonical(session: Session, names: Sequence[str]) -> list[str]:
     problems: list[str] = []
     for name in names:
         try:
-            found.append(session.project.target(name).name)
+            found.append(session.project.target_name(name))
         except UnknownTarget as error:
             problems.append(str(error))
     if problems:
@@ -127,9 +127,17 @@ def _print(session: Session, report: Mapping[str, Any]) -> None:
             policies = "policy" if algorithm["distinct"] == 1 else "policies"
             click.echo(
                 f"{target['target']}  {algorithm['algorithm']:<{width}}  {algorithm['keys']:>3} keys, "
-                f"{algorithm['distinct']:>3} distinct {policies}, {_counts(files[path] for path in algorithm['files'])}"
+                f"{algorithm['distinct']:>3} distinct {policies}, {_kernels(algorithm['kernels'])}"
+                f"{_counts(files[path] for path in algorithm['files'])}"
             )
     click.echo(_counts(files.values(), always=("written", "unchanged")))
+
+
+def _kernels(figures: Mapping[str, Any] | None) -> str:
+    """How many kernels the common keys of a family need."""
+    if figures is None:
+        return ""
+    return f"{figures['contiguous']} kernels under the C++17 rule and {figures['by_value']} under the C++20 rule, "
 
 
 def _counts(statuses: Iterable[str], always: Sequence[str] = ()) -> str:

@@ -30,6 +30,7 @@ COMMANDS = {
     "check": "Say whether the generated files are what the specs say.",
     "explain": "Tell how a policy came about, step by step.",
     "list": "List targets, algorithms, points, or where headers are.",
+    "parity": "Compare the reference points with CCCL's own selectors.",
     "resolve": "Give the policy for a key, or for many.",
 }
 

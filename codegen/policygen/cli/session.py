@@ -9,6 +9,7 @@ import functools
 import json
 from collections.abc import Callable
 from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any
@@ -37,13 +38,15 @@ class Session:
     Attributes:
         project_dir: a folder of the project.
         as_json: whether the answer is JSON.
+        as_markdown: whether it is Markdown, for commands that offer it.
         quiet: whether remarks and warnings are left out.
         verbose: whether there are more of them.
     """
 
-    def __init__(self, project_dir: Path, as_json: bool, quiet: bool, verbose: bool) -> None:
+    def __init__(self, project_dir: Path, output_format: str, quiet: bool, verbose: bool) -> None:
         self.project_dir = project_dir
-        self.as_json = as_json
+        self.as_json = output_format == "json"
+        self.as_markdown = output_format == "markdown"
         self.quiet = quiet
         self.verbose = verbose
 
@@ -69,13 +72,18 @@ class Session:
         click.echo(json.dumps(value, indent=2))
 
 
-def command(function: Callable[..., None]) -> click.Command:
-    """Makes a command of a function that takes a `Session` first; the rest are its own options."""
+def command(function: Callable[..., None], formats: Sequence[str] = ("text", "json")) -> click.Command:
+    """Makes a command of a function that takes a `Session` first; the rest are its own options.
+
+    Args:
+        function: what the command does.
+        formats: the forms of its answer; the first is the default.
+    """
 
     @functools.wraps(function)
     def run(project_dir: Path, output_format: str, quiet: bool, verbose: bool, **options: Any) -> None:
         try:
-            function(Session(project_dir, output_format == "json", quiet, verbose), **options)
+            function(Session(project_dir, output_format, quiet, verbose), **options)
         except RecursionError:
             refuse(["something in the input is nested too deeply; write it flatter"])
         except OSError as error:
@@ -104,8 +112,8 @@ def command(function: Callable[..., None]) -> click.Command:
         ),
         click.Option(
             ["--format", "output_format"],
-            type=click.Choice(["text", "json"]),
-            default="text",
+            type=click.Choice(formats),
+            default=formats[0],
             show_default=True,
             help="Form of the answer.",
         ),

@@ -16,17 +16,13 @@ from policygen.emit.cpp.header import CppHeader
 from policygen.emit.cpp.header import cpp_header
 from policygen.emit.python.module import PythonModule
 from policygen.emit.python.module import python_module
-from policygen.emit.statements import program
+from policygen.emit.variants import Variants
 from policygen.emit.wrapping import wrapped
-from policygen.fold.table import PolicyTable
-from policygen.fold.table import policy_table
 from policygen.loading.package_data import data_dir
 from policygen.loading.project_root import ProjectSettings
 from policygen.model.dimensions import format_value
 from policygen.model.facts import Conflict
-from policygen.resolve.instance import TargetInstance
-from policygen.resolve.resolver import Resolver
-from policygen.resolve.specialise import Rules
+from policygen.model.facts import EffectiveFact
 from policygen.spec import Vocabulary
 
 if TYPE_CHECKING:
@@ -38,26 +34,31 @@ FORMAT = 1
 
 
 @frozen
-class TargetFiles:
-    """The files of one target, and the tables that they were made of."""
+class Emission:
+    """What the files of a target are made of.
 
-    instance: TargetInstance
-    tables: tuple[PolicyTable, ...]
-    artifacts: tuple[Artifact, ...]
+    Attributes:
+        name: name of the target and of its folder.
+        title: for people.
+        facts: its effective facts; of a family those on which its architectures agree.
+        algorithms: the programs of each algorithm.
+    """
+
+    name: str
+    title: str
+    facts: Mapping[str, EffectiveFact]
+    algorithms: tuple[Variants, ...]
 
 
-def target_files(
-    instance: TargetInstance, resolvers: Sequence[Resolver], vocabulary: Vocabulary, settings: ProjectSettings
-) -> TargetFiles:
+def target_files(emission: Emission, vocabulary: Vocabulary, settings: ProjectSettings) -> tuple[Artifact, ...]:
     """Makes all files of a target; nothing is written.
 
     Args:
-        instance: the target.
-        resolvers: one for each algorithm.
+        emission: what they are made of.
         vocabulary: definitions that headers share.
         settings: gives the name of the Python package.
     """
-    return _TargetEmitter(instance, vocabulary, settings).run(resolvers)
+    return _TargetEmitter(emission, vocabulary, settings).run()
 
 
 def project_files(settings: ProjectSettings, version: str) -> tuple[Artifact, ...]:
@@ -72,63 +73,59 @@ def project_files(settings: ProjectSettings, version: str) -> tuple[Artifact, ..
 
 
 class _TargetEmitter:
-    def __init__(self, instance: TargetInstance, vocabulary: Vocabulary, settings: ProjectSettings) -> None:
-        self._instance = instance
+    def __init__(self, emission: Emission, vocabulary: Vocabulary, settings: ProjectSettings) -> None:
+        self._emission = emission
         self._vocabulary = vocabulary
         self._settings = settings
-        self._owner = f"target/{instance.name}"
-        self._command = f"policygen build --target {instance.name}"
-        self._folder = cpp_identifier(instance.name)
+        self._owner = f"target/{emission.name}"
+        self._command = f"policygen build --target {emission.name}"
+        self._folder = cpp_identifier(emission.name)
 
-    def run(self, resolvers: Sequence[Resolver]) -> TargetFiles:
-        tables: list[PolicyTable] = []
+    def run(self) -> tuple[Artifact, ...]:
         headers: list[CppHeader] = []
         modules: list[PythonModule] = []
         artifacts: list[Artifact] = []
-        for resolver in resolvers:
-            table = policy_table(resolver)
-            lowered = program(resolver.rules)
-            module = python_module(lowered, table)
-            header = cpp_header(lowered, table, self._vocabulary)
-            tables.append(table)
+        for variants in self._emission.algorithms:
+            module = python_module(variants)
+            header = cpp_header(variants, self._vocabulary)
             headers.append(header)
             modules.append(module)
-            artifacts.append(self._header(header, resolver.rules, module.spec_hash))
-            artifacts.append(self._module(module, resolver.rules))
-        artifacts += [self._umbrella(headers), self._package(modules), self._runtime(), self._typed()]
-        return TargetFiles(self._instance, tuple(tables), tuple(artifacts))
+            artifacts.append(self._header(header, variants, module.spec_hash))
+            artifacts.append(self._module(module, variants))
+        return (*artifacts, self._umbrella(headers), self._package(modules), self._runtime(), self._typed())
 
     def _artifact(self, path: str, text: str) -> Artifact:
         return Artifact(PurePosixPath(path), text.encode(), self._owner)
 
-    def _header(self, header: CppHeader, rules: Rules, spec_hash: str) -> Artifact:
+    def _header(self, header: CppHeader, variants: Variants, spec_hash: str) -> Artifact:
         text = _template("cuda/tuning.cuh.j2").render(
             banner=[
-                *_banner(self._instance.name, rules.algorithm.title, self._command, spec_hash),
-                *self._notes(rules),
+                *_banner(self._emission.name, variants.algorithm.title, self._command, spec_hash),
+                *self._notes(variants),
             ],
             header=header,
             guard=header.guard,
             definitions=header.definitions,
             namespace=header.namespace,
+            inline_namespace=header.inline_namespace,
             spec_hash=spec_hash,
             body=header.body,
         )
         return self._artifact(f"include/policygen/{self._folder}/tuning_{header.name}.cuh", text)
 
     def _umbrella(self, headers: Sequence[CppHeader]) -> Artifact:
-        conflicts = [c for fact in self._instance.facts.values() for c in fact.conflicts]
+        conflicts = [c for fact in self._emission.facts.values() for c in fact.conflicts]
         text = _template("cuda/umbrella.cuh.j2").render(
-            banner=[*_banner(self._instance.name, "all tunings", self._command, ""), *_conflict_lines(conflicts)],
+            banner=[*_banner(self._emission.name, "all tunings", self._command, ""), *_conflict_lines(conflicts)],
             guard=f"POLICYGEN_{self._folder}_TUNING_CUH".upper(),
             names=[header.name for header in headers],
         )
         return self._artifact(f"include/policygen/{self._folder}/tuning.cuh", text)
 
-    def _module(self, module: PythonModule, rules: Rules) -> Artifact:
+    def _module(self, module: PythonModule, variants: Variants) -> Artifact:
         banner = [
-            *_banner(self._instance.name, rules.algorithm.title, self._command, module.spec_hash),
-            *self._notes(rules),
+            *_banner(self._emission.name, variants.algorithm.title, self._command, module.spec_hash),
+            *self._notes(variants),
         ]
         lines = [f"# {line}".rstrip() for line in banner]
         # long lines and one name an import line are what a generated table is
@@ -142,14 +139,14 @@ class _TargetEmitter:
     def _package(self, modules: Sequence[PythonModule]) -> Artifact:
         hardware = [
             (fact.name, fact.value, format_value(fact.dimension, fact.value), str(fact.kind.value))
-            for fact in self._instance.facts.values()
+            for fact in self._emission.facts.values()
             if fact.value is not None and fact.kind is not None
         ]
-        unknown = [(f.name, f.unknown or "not known") for f in self._instance.facts.values() if f.value is None]
+        unknown = [(f.name, f.unknown or "not known") for f in self._emission.facts.values() if f.value is None]
         text = _template("python/__init__.py.j2").render(
-            banner=_banner(self._instance.name, "the package of all tables", self._command, ""),
-            title=self._instance.target.title,
-            target=self._instance.name,
+            banner=_banner(self._emission.name, "the package of all tables", self._command, ""),
+            title=self._emission.title,
+            target=self._emission.name,
             hashes={module.name: module.spec_hash for module in modules},
             hardware=hardware,
             unknown=unknown,
@@ -160,25 +157,28 @@ class _TargetEmitter:
         table = self._vocabulary.scope.tables["element"]
         elements = [(str(keys[0]), values[0], values[1]) for keys, values in table.rows]
         text = _template("python/_runtime.py.j2").render(
-            banner=_banner(self._instance.name, "what all tables share", self._command, ""), elements=elements
+            banner=_banner(self._emission.name, "what all tables share", self._command, ""), elements=elements
         )
         return self._artifact(f"{self._python}/_runtime.py", text)
 
     def _typed(self) -> Artifact:
         return self._artifact(f"{self._python}/py.typed", "")
 
-    def _notes(self, rules: Rules) -> list[str]:
-        facts: Mapping[str, object] = self._instance.facts
-        used = [self._instance.facts[name] for name in rules.facts_used if name in facts]
+    def _notes(self, variants: Variants) -> list[str]:
+        """The facts behind a file with their evidence, and what is in conflict or not known."""
+        programs = [variant.program.rules for variant in variants.variants]
+        names = sorted({name for rules in programs for name in rules.facts_used})
+        facts = [self._emission.facts[name] for name in names if name in self._emission.facts]
         lines: list[str] = []
-        for fact in used:
+        for fact in facts:
             if fact.value is not None and fact.kind is not None:
                 plausible = ", ".join(format_value(fact.dimension, v) for v in fact.plausible)
                 also = f"; must hold for {plausible}" if len(fact.plausible) > 1 else ""
                 lines.append(f"uses {fact.name} = {format_value(fact.dimension, fact.value)} ({fact.kind.value}{also})")
-        lines += [f"unknown: {constraint.id} needs {fact}" for constraint, fact in rules.unknown]
+        unknown = dict.fromkeys(f"unknown: {c.id} needs {fact}" for rules in programs for c, fact in rules.unknown)
+        lines += unknown if not variants.is_family else ()
         return [part for line in lines for part in wrapped(line, "", "  ")] + _conflict_lines(
-            [c for fact in used for c in fact.conflicts]
+            [c for fact in facts for c in fact.conflicts]
         )
 
 

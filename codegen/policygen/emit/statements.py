@@ -109,9 +109,14 @@ class Refuse:
 
 @frozen
 class Note:
-    """A remark for the reader of the generated file."""
+    """A remark for the reader of the generated file.
+
+    Attributes:
+        header_only: a table does not carry it.
+    """
 
     text: str
+    header_only: bool = False
 
 
 Statement: TypeAlias = Define | DefineUse | Assign | Take | Leave | If | While | Refuse | Note
@@ -170,7 +175,10 @@ class _Lowering:
         if ladder.when != TRUE:
             conditions.append(ladder.when)
         chain = If(tuple((_condition(point), self._point(ladder, point)) for point in ladder.points))
-        body: list[Statement] = [chain]
+        body: list[Statement] = [
+            *(Note(f"{ladder.origin}/{p.id} is disabled: {p.reason}", header_only=True) for p in ladder.disabled),
+            chain,
+        ]
         if ladder.accept is not None:
             rejected = conjunction([_HAS_CANDIDATE, Not(ladder.accept)])
             body.append(If(((rejected, (Note(f"{ladder.id}: not accepted"), Leave())),)))

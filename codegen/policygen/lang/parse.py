@@ -99,7 +99,8 @@ def parse(text: str, scope: Scope, expected: Type | None = None) -> Expr:
         elif "integer string conversion" in reason:
             reason = "an integer is beyond 64 bits"
         raise ExpressionError(f"not an expression: {reason} in `{_shortened(text.strip())}`") from None
-    if _levels(module.body) > _MOST_LEVELS:
+    # a level takes a character at the least, and hardly any rule has so many
+    if len(text) > _MOST_LEVELS and _levels(module.body) > _MOST_LEVELS:
         raise ExpressionError(f"not an expression: {_TOO_DEEP}")
     expr = _Reader(scope).read(module.body)
     return convert(expr, expected, text.strip()) if expected is not None else _settled(expr)

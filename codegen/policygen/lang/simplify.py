@@ -129,12 +129,15 @@ def fold_constants(expr: Expr) -> Expr:
 
 
 def _compared(expr: Compare, const: Const) -> Expr:
-    """A comparison with a constant that the other operand's type does not reach is decided; compilers warn of it."""
+    """A comparison with a constant that is decided by the other operand's type alone; compilers warn of it."""
     other = expr.right if const is expr.left else expr.left
-    if not isinstance(other.type, IntType) or other.type.low <= int(const.value) <= other.type.high:
+    if not isinstance(other.type, IntType):
         return expr
-    any_value = Const(0, other.type)
-    return _value(evolve(expr, right=any_value) if const is expr.left else evolve(expr, left=any_value))
+    ends = [Const(end, other.type) for end in (other.type.low, other.type.high)]
+    low, high = (_value(evolve(expr, right=e) if const is expr.left else evolve(expr, left=e)) for e in ends)
+    if expr.op in ("==", "!=") and other.type.low <= int(const.value) <= other.type.high:
+        return expr
+    return low if low == high else expr
 
 
 def _value(expr: Expr) -> Expr:

@@ -141,7 +141,8 @@ class _RulesReader:
         lets, self.scope, self.domains = definitions.lets(
             self.collector, (*self.path, "let"), self.table.get("let", {}), self.scope, self.domains
         )
-        self.scopes = RootScopes(self.algorithm.policy, self.scope, self.domains)
+        in_scope = (*self.algorithm.lets, *lets)
+        self.scopes = RootScopes(self.algorithm.policy, self.scope, self.domains, in_scope)
         ladders = self.documents()
         return RuleSet(
             origin=self.origin,
@@ -212,7 +213,8 @@ class _RulesReader:
         layered = Layered()
         before = len(self.collector.problems)
         for layer, layer_path in self.layers(written):
-            apply_layer(self.collector, self.algorithm.policy, layered, layer, layer_path)
+            beside = () if layer_path[-1] == "base" else sorted(POINT_KEYS)
+            apply_layer(self.collector, self.algorithm.policy, layered, layer, layer_path, beside)
         whole = len(self.collector.problems) == before
         if document.status is not Status.ACTIVE and not document.reason:
             self.collector.report((*path, "status"), f"a point that is {document.status.value} needs a reason")

@@ -5,6 +5,7 @@ A later layer overrides an earlier one field by field. Each value remembers wher
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from collections.abc import Mapping
 from typing import Any
 
@@ -53,8 +54,15 @@ class Layered:
         return bool(self.fields or self.counts or self.copy or any(r.is_set for r in self.records.values()))
 
 
-def apply_layer(collector: Collector, struct: Struct, into: Layered, table: Mapping[str, Any], path: KeyPath) -> None:
-    """Overrides a sub-policy with what a table says."""
+def apply_layer(
+    collector: Collector,
+    struct: Struct,
+    into: Layered,
+    table: Mapping[str, Any],
+    path: KeyPath,
+    beside: Collection[str] = (),
+) -> None:
+    """Overrides a sub-policy with what a table says; `beside` are valid keys that the table holds besides."""
     forms = [form for form in _FORMS if form in table]
     for form in forms:
         if into.form not in ("", form):
@@ -76,7 +84,7 @@ def apply_layer(collector: Collector, struct: Struct, into: Layered, table: Mapp
         elif key == "scale":
             into.scale = Written(value, at)
         elif key not in struct.by_name:
-            known = (*struct.by_name, *_FORMS, "scale")
+            known = (*struct.by_name, *_FORMS, "scale", *beside)
             collector.report(at, f"{struct.name} has no such field{did_you_mean(key, known)}")
         else:
             _field(collector, struct, into, key, value, at)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 
 from attrs import frozen
@@ -10,7 +11,9 @@ from policygen.lang.intervals import Domains
 from policygen.lang.tree import Const
 from policygen.lang.tree import Expr
 from policygen.lang.tree import Field
+from policygen.lang.tree import Name
 from policygen.lang.tree import Scope
+from policygen.lang.tree import walk
 from policygen.loading.collector import Collector
 from policygen.loading.collector import field_paths
 from policygen.loading.layers import Layered
@@ -24,11 +27,13 @@ from policygen.model.types import StructField
 from policygen.model.types import initial_value
 from policygen.scaling import ScalingRule
 from policygen.spec import Counts
+from policygen.spec import Let
 from policygen.spec import Scale
 from policygen.spec import SubPolicy
 
 _COUNTS = {"": Counts.NONE, "nominal": Counts.NOMINAL, "literal": Counts.LITERAL, "copy": Counts.RESOLVED}
 _SIZES = Interval(1, 2**20)
+_SCALED = (Role.THREADS, Role.ITEMS)
 
 
 @frozen
@@ -42,9 +47,10 @@ class ScaleDocument:
 class RootScopes:
     """What each root field of a policy sees: the rules' names, and the root fields before it, resolved."""
 
-    def __init__(self, policy: Struct, scope: Scope, domains: Domains) -> None:
-        """Prepares the scopes, once for all points of a file."""
+    def __init__(self, policy: Struct, scope: Scope, domains: Domains, lets: Iterable[Let] = ()) -> None:
+        """Prepares the scopes, once for all points of a file; `lets` are the names that are in scope."""
         self.policy = policy
+        self.lets = {let.name: let.expr for let in lets}
         self.scopes = [scope]
         self.domains = [domains]
         for field in policy.fields:
@@ -101,6 +107,13 @@ class SubPolicies:
             found = self._collector.expression(
                 written_value.path, written_value.value, self._scope, field.type, self._domains, within
             )
+            resolved = self._resolved_count(found) if nominal and found is not None else None
+            if resolved is not None:
+                self._collector.report(
+                    written_value.path,
+                    f"{resolved} is resolved, and would be scaled twice: "
+                    f'take it as it is, with literal = {{ {field.name} = .. }} or copy = ".."',
+                )
             return found if found is not None else _default(field)
         if source is not None and copied:
             return Field(source, field.name, field.type)
@@ -109,6 +122,22 @@ class SubPolicies:
             name = ".".join((*at, field.name))
             self._collector.report(self._where, f"{name} is not set: set it here or in the ladder's base")
         return _default(field)
+
+    def _resolved_count(self, expr: Expr) -> str | None:
+        """The first count of a resolved policy that an expression is made of, lets included."""
+        policy = self._scopes.policy.by_name
+        for node in walk(expr):
+            if isinstance(node, Field) and isinstance(node.base.type, RecordType):
+                if node.base.type.struct.by_name[node.name].role in _SCALED:
+                    return _dotted(node)
+            elif isinstance(node, Name):
+                if node.id in policy and policy[node.id].role in _SCALED:
+                    return node.id
+                if node.id in self._scopes.lets:
+                    found = self._resolved_count(self._scopes.lets[node.id])
+                    if found is not None:
+                        return found
+        return None
 
     def _copied(self, struct: Struct, layered: Layered) -> Expr | None:
         if layered.copy is None:
@@ -136,10 +165,12 @@ class SubPolicies:
             return None
         roles = {f.role: f.name for f in struct.fields if f.role is not None}
         for role in (Role.THREADS, Role.ITEMS):
-            if role in roles and roles[role] not in layered.counts:
+            if self._whole and role in roles and roles[role] not in layered.counts:
                 self._collector.report(self._where, f"{name} has nominal counts without {roles[role]}")
         if layered.scale is None:
-            self._collector.report(self._where, f"{name} has nominal counts but no scale: say by which rule and size")
+            if self._whole:
+                reason = f"{name} has nominal counts but no scale: say by which rule and size"
+                self._collector.report(self._where, reason)
             return None
         path, value = layered.scale.path, layered.scale.value
         document = self._collector.structured(path, value, ScaleDocument)
@@ -147,6 +178,16 @@ class SubPolicies:
             return None
         by = self._collector.expression((*path, "by"), document.by, self._scope, INT32, self._domains, _SIZES)
         return None if by is None else Scale(document.rule, by)
+
+
+def _dotted(expr: Expr) -> str:
+    match expr:
+        case Field():
+            return f"{_dotted(expr.base)}.{expr.name}"
+        case Name():
+            return expr.id
+        case _:
+            return "(..)"
 
 
 @cache

@@ -58,6 +58,7 @@ class TargetDocument:
     title: str = ""
     extends: str | None = None
     capabilities: list[str] = Factory(list)
+    architectures: list[str] = Factory(list)
     reference: ReferenceDocument | None = None
     passes: list[str] | None = None
     features: dict[str, Any] = Factory(dict)
@@ -111,7 +112,8 @@ class _TargetReader:
         return Target(
             name=document.name,
             title=document.title or (parent.title if parent else document.name),
-            capabilities=self.capabilities() or (parent.capabilities if parent else ()),
+            capabilities=self.capabilities(is_chip=reference_cc is not None),
+            architectures=self.architectures(),
             reference=reference,
             reference_cc=reference_cc,
             passes=self.passes(),
@@ -123,13 +125,30 @@ class _TargetReader:
             location=self.collector.location(()),
         )
 
-    def capabilities(self) -> tuple[int, ...]:
+    def capabilities(self, *, is_chip: bool) -> tuple[int, ...]:
+        given = self.document.capabilities
+        if is_chip and given:
+            reason = "a family has several, and this is one chip: [reference] says as which capability it reads ladders"
+            self.collector.report(("capabilities",), f"{reason}; drop one of the two")
+        if is_chip or not given:
+            return () if is_chip or self.parent is None else self.parent.capabilities
         found = []
-        for position, text in enumerate(self.document.capabilities):
+        for position, text in enumerate(given):
             try:
                 found.append(parse_compute_capability(text))
             except QuantityError as error:
                 self.collector.report(("capabilities", position), str(error))
+        return tuple(sorted(set(found)))
+
+    def architectures(self) -> tuple[int, ...]:
+        found = []
+        for position, text in enumerate(self.document.architectures):
+            try:
+                found.append(parse_compute_capability(text))
+            except QuantityError as error:
+                self.collector.report(("architectures", position), str(error))
+        if found and (self.parent is None or not self.parent.is_family):
+            self.collector.report(("architectures",), "expected a target that extends a family of architectures")
         return tuple(sorted(set(found)))
 
     def reference(self) -> tuple[str, int | None]:

@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
+from typing import Final
 
+from attrs import define
 from attrs import frozen
 
 from policygen.model.problems import Location
@@ -27,20 +29,24 @@ from policygen.spec import Path
 from policygen.spec import Point
 from policygen.spec import Spec
 
+_PASSES: Final = frozenset({"adapt", "constrain", "canonicalise"})
+
 
 @frozen
 class Mismatch:
     """One field of one policy that differs.
 
     Attributes:
-        cc: packed compute capability.
-        key: the whole key.
+        cc: the first packed compute capability on which it does.
+        key: the first whole key.
         path: the field of the policy; elements of a list by position.
         ours: the value that the spec gives.
         theirs: the value that CCCL gives.
         point: id of the point to edit.
         location: where that point is.
         answered: id of the point that answered: another one, where the condition of the point to edit is wrong.
+        count: the policies that differ in this way: keys times capabilities.
+        capabilities: all capabilities on which they do.
     """
 
     cc: int
@@ -51,6 +57,8 @@ class Mismatch:
     point: str
     location: Location
     answered: str
+    count: int
+    capabilities: tuple[int, ...]
 
     @property
     def field(self) -> str:
@@ -64,17 +72,19 @@ class PointMismatches:
 
     Attributes:
         first: one of them for each field that differs, of the first key and capability that show it.
-        count: how many there are.
+        count: the policies that differ.
+        capabilities: on which they do.
     """
 
     point: str
     location: Location
     first: tuple[Mismatch, ...]
     count: int
+    capabilities: tuple[int, ...]
 
     def __str__(self) -> str:
         fields = ", ".join(f"{m.field} {m.ours}, CCCL {m.theirs}" for m in self.first)
-        return f"{self.location}: {self.point}: {self.count:,} differences: {fields}"
+        return f"{self.location}: {self.point}: {self.count:,} policies differ: {fields}"
 
 
 @frozen
@@ -84,7 +94,7 @@ class ParityReport:
     Attributes:
         algorithm: whose selector was compared.
         compared: policies that were compared: keys times capabilities.
-        mismatches: by point in the order of the file, then by key and capability.
+        mismatches: by point in the order of the file, then by key and capability; alike ones once.
         nvcc: version of the compiler of the oracle, and of the resolved target.
         cccl: version of CCCL.
     """
@@ -128,23 +138,49 @@ def compare(
     """
     described = spec.algorithms[algorithm]
     theirs = oracle.evaluate(algorithm, [oracle_key(described, key) for key in keys], capabilities)
+    return ParityReport(
+        algorithm=algorithm,
+        compared=len(keys) * len(capabilities),
+        mismatches=mismatches(spec, algorithm, capabilities, keys, theirs, nvcc),
+        nvcc=oracle.toolchain.nvcc_version,
+        cccl=oracle.toolchain.cccl_version,
+    )
+
+
+def mismatches(
+    spec: Spec,
+    algorithm: str,
+    capabilities: Sequence[int],
+    keys: Sequence[Mapping[str, Any]],
+    theirs: Sequence[Sequence[Mapping[str, Any]]],
+    nvcc: str,
+) -> tuple[Mismatch, ...]:
+    """Compares an algorithm's reference with answers that CCCL's selector has given.
+
+    Args:
+        spec: the specs.
+        algorithm: whose selector it was.
+        capabilities: packed compute capabilities.
+        keys: whole keys of the declared domains.
+        theirs: for each key the policy on each capability.
+        nvcc: the compiler that the resolved targets assume.
+
+    Returns:
+        What differs, as `ParityReport` has it.
+
+    Raises:
+        SpecError: the reference does not answer every key.
+    """
     found: list[_Difference] = []
     for group in _groups(spec, algorithm, capabilities, nvcc):
         resolver, differences = Resolver(group.rules), _Differences(Suspects(spec, group.instance, algorithm))
         for key, answers in zip(keys, theirs, strict=True):
             candidate = resolver.selected(key)
-            found += [
-                differences.at(capabilities[position], key, candidate, answers[position])
-                for position in group.positions
-                if candidate.policy != answers[position]
-            ]
-    return ParityReport(
-        algorithm=algorithm,
-        compared=len(keys) * len(capabilities),
-        mismatches=tuple(sorted(_told(found), key=_place)),
-        nvcc=oracle.toolchain.nvcc_version,
-        cccl=oracle.toolchain.cccl_version,
-    )
+            for position in group.positions:
+                if candidate.policy != answers[position]:
+                    differences.note(capabilities[position], key, candidate, answers[position])
+        found += differences.found
+    return tuple(sorted(_told(found), key=_place))
 
 
 @frozen
@@ -170,53 +206,84 @@ def _groups(spec: Spec, algorithm: str, capabilities: Sequence[int], nvcc: str) 
 
 
 def _select_alike(a: Rules, b: Rules) -> bool:
-    # A used policy may depend on the target in other ways than by its ladders.
-    return not a.uses and not b.uses and a.lets == b.lets and a.ladders == b.ladders
+    if a.lets != b.lets or a.ladders != b.ladders:
+        return False
+    # a used policy has gone through all passes of the target, and these may depend on more than the ladders
+    if a.uses and not _PASSES.isdisjoint(a.instance.target.passes):
+        return False
+    return all(
+        (name, key) == (other_name, other_key) and _select_alike(used, other)
+        for (name, used, key), (other_name, other, other_key) in zip(a.uses, b.uses, strict=True)
+    )
 
 
-@frozen
+@define
 class _Difference:
-    """A key that gets another policy than from CCCL, and the points that may be why."""
+    """Policies that differ from CCCL's in one way, and the points that may be why."""
 
     cc: int
     key: Mapping[str, Any]
     candidate: Candidate
     theirs: Mapping[str, Any]
     suspects: tuple[Point, ...]
+    count: int
+    capabilities: set[int]
 
 
 class _Differences:
-    """Finds the points behind differences; those with the same policies on both sides have the same points."""
+    """Gathers differences; those with the same policies on both sides have the same points behind them."""
 
     def __init__(self, suspects: Suspects) -> None:
         self._suspects = suspects
-        self._known: dict[str, tuple[Point, ...]] = {}
+        self._known: dict[str, _Difference] = {}
 
-    def at(self, cc: int, key: Mapping[str, Any], candidate: Candidate, theirs: Mapping[str, Any]) -> _Difference:
+    @property
+    def found(self) -> list[_Difference]:
+        return list(self._known.values())
+
+    def note(self, cc: int, key: Mapping[str, Any], candidate: Candidate, theirs: Mapping[str, Any]) -> None:
         tried = [step.point.id for step in candidate.trace if isinstance(step, Left)]
         alike = repr((tried, candidate.point.id, candidate.policy, theirs))
         if alike not in self._known:
-            self._known[alike] = self._suspects.of(key, candidate, theirs)
-        return _Difference(cc, key, candidate, theirs, self._known[alike])
+            suspects = self._suspects.of(key, candidate, theirs)
+            self._known[alike] = _Difference(cc, key, candidate, theirs, suspects, 0, set())
+        self._known[alike].count += 1
+        self._known[alike].capabilities.add(cc)
 
 
 def _told(differences: Sequence[_Difference]) -> Iterator[Mismatch]:
     """The fields of each difference, at the suspect that explains most of all differences."""
-    explained = Counter(point.id for difference in differences for point in difference.suspects)
+    explained: Counter[str] = Counter()
+    for difference in differences:
+        for suspect in difference.suspects:
+            explained[suspect.id] += difference.count
     for difference in differences:
         point = max(difference.suspects, key=lambda suspect: explained[suspect.id])
-        answered = difference.candidate.point.id
         for path, ours, theirs in fields_that_differ(difference.candidate.policy, difference.theirs):
-            yield Mismatch(difference.cc, difference.key, path, ours, theirs, point.id, point.location, answered)
+            yield Mismatch(
+                cc=difference.cc,
+                key=difference.key,
+                path=path,
+                ours=ours,
+                theirs=theirs,
+                point=point.id,
+                location=point.location,
+                answered=difference.candidate.point.id,
+                count=difference.count,
+                capabilities=tuple(sorted(difference.capabilities)),
+            )
 
 
 def _place(mismatch: Mismatch) -> tuple[str, int, str]:
     return mismatch.location.file, mismatch.location.line or 0, mismatch.point
 
 
-def _gathered(mismatches: list[Mismatch]) -> PointMismatches:
+def _gathered(found: list[Mismatch]) -> PointMismatches:
     first: dict[Path, Mismatch] = {}
-    for mismatch in mismatches:
+    for mismatch in found:
         first.setdefault(mismatch.path, mismatch)
-    one = mismatches[0]
-    return PointMismatches(one.point, one.location, tuple(first.values()), len(mismatches))
+    one = found[0]
+    # a policy that differs in several fields is told of once for each
+    policies = {(id(mismatch.key), mismatch.cc, mismatch.answered): mismatch.count for mismatch in found}
+    capabilities = sorted({cc for mismatch in found for cc in mismatch.capabilities})
+    return PointMismatches(one.point, one.location, tuple(first.values()), sum(policies.values()), tuple(capabilities))

@@ -32,10 +32,52 @@ _PROLOGUE = """\
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace
 {{
+// How many initialisers an aggregate takes says whether it has members that nobody here knows of.
+struct Anything
+{{
+  template <class T>
+  constexpr operator T() const noexcept;
+}};
+
+template <class T, class Indices, class = void>
+struct Takes : std::false_type
+{{}};
+
+template <class T, std::size_t... Indices>
+struct Takes<T, std::index_sequence<Indices...>, std::void_t<decltype(T{{(static_cast<void>(Indices), Anything{{}})...}})>>
+    : std::true_type
+{{}};
+
+template <class T, std::size_t Count>
+constexpr bool has_more()
+{{
+  if constexpr (!std::is_aggregate_v<T>)
+  {{
+    return false;
+  }}
+  else if constexpr (Count == 0)
+  {{
+    return !std::is_empty_v<T>;
+  }}
+  else
+  {{
+    return Takes<T, std::make_index_sequence<Count + 1>>::value;
+  }}
+}}
+
+// The elements of an array are initialised one by one.
+template <class T>
+constexpr std::size_t initialisers = std::is_array_v<T> ? std::extent_v<T> : 1;
+
+template <class T>
+using plain = std::remove_cv_t<std::remove_reference_t<T>>;
+
 [[noreturn]] void fail(const char* reason)
 {{
   std::fprintf(stderr, "%s\\n", reason);
@@ -213,8 +255,17 @@ int main()
 """
 
 
+def foundation_program() -> str:
+    """Writes a program that needs of CCCL what every host program needs, and no selector."""
+    return _PROLOGUE.format(headers="", undefined=UNDEFINED) + "} // namespace\n\nint main() {}\n"
+
+
 def host_program(shapes: Sequence[SelectorShape]) -> str:
     """Writes the program for these selectors.
+
+    What is written for one algorithm has that algorithm as its file name (`#line`), so that a compiler's errors say
+    whose selector is another than its shape. Such an error is also a member of the selector or of its policy that the
+    shape lacks.
 
     Args:
         shapes: at least one selector; the numbers of the requests follow their order.
@@ -235,13 +286,21 @@ def host_program(shapes: Sequence[SelectorShape]) -> str:
             undefined=UNDEFINED,
         )
     ]
-    parts += [_enumerators(shape, name) for shape, name in enums.items()]
-    for number, shape in enumerate(shapes):
-        parts.append(_writer(shape, number, enums))
     numbers = {shape.algorithm: number for number, shape in enumerate(shapes)}
-    parts += [_answerer(instance, n, numbers[instance.shape.algorithm], enums) for n, instance in enumerate(instances)]
+    written: set[EnumShape] = set()
+    for shape in shapes:
+        parts.append(f'#line 1 "{shape.algorithm}"')
+        parts += [_enumerators(enum, enums[enum]) for enum in shape.enums if enum not in written]
+        written.update(shape.enums)
+        parts.append(_writer(shape, numbers[shape.algorithm], enums))
+        parts += [
+            _answerer(instance, n, numbers[shape.algorithm], enums)
+            for n, instance in enumerate(instances)
+            if instance.shape is shape
+        ]
     parts.append(
-        _EPILOGUE.format(
+        '#line 1 "host program"\n'
+        + _EPILOGUE.format(
             answerers="\n".join(f"  answer_{number}," for number in range(len(instances))),
             count=len(instances),
             version=VERSION,
@@ -262,6 +321,7 @@ def _enumerators(shape: EnumShape, name: str) -> str:
 def _writer(shape: SelectorShape, number: int, enums: dict[EnumShape, str]) -> str:
     lines = [f"// {shape.algorithm}", "template <class Policy>"]
     lines += [f"void write_{number}(Answers& answers, const Policy& policy)", "{"]
+    lines += _member_counts(shape.policy, "policy", "Policy")
     for path, cpp_type in _scalars(shape.policy, "policy", None):
         if isinstance(cpp_type, EnumShape):
             lines.append(f"  answers.enumerator({enums[cpp_type]}, {path});")
@@ -273,6 +333,7 @@ def _writer(shape: SelectorShape, number: int, enums: dict[EnumShape, str]) -> s
 def _answerer(instance: Instance, number: int, writer: int, enums: dict[EnumShape, str]) -> str:
     lines = [f"void answer_{number}(Requests& requests, const std::vector<int>& ccs, Answers& answers)", "{"]
     lines.append(f"  {instance.cpp_type} key{{}};")
+    lines += _member_counts(instance.shape.key, "key", instance.cpp_type, instance.length)
     for path, cpp_type in _scalars(instance.shape.key, "key", instance.length):
         match cpp_type:
             case EnumShape():
@@ -286,6 +347,23 @@ def _answerer(instance: Instance, number: int, writer: int, enums: dict[EnumShap
     lines.append("  answer(key, ccs, answers, [](Answers& into, const auto& policy) {")
     lines += [f"    write_{writer}(into, policy);", "  });", "}", ""]
     return "\n".join(lines)
+
+
+def _member_counts(fields: Sequence[Field], owner: str, cpp_type: str, length: int | None = None) -> Iterator[str]:
+    """Yields assertions that a record, and the records in it, have no member but these."""
+    if fields and fields[0].member.startswith("["):
+        yield f'  static_assert(sizeof({owner}) / sizeof({owner}[0]) == {len(fields)}, "another length: {owner}");'
+    else:
+        count = " + ".join(f"initialisers<decltype({owner}.{member.member})>" for member in fields) or "0"
+        yield f'  static_assert(!has_more<{cpp_type}, {count}>(), "unknown member: {owner}");'
+    for member in fields:
+        path = f"{owner}{member.member}" if member.member.startswith("[") else f"{owner}.{member.member}"
+        if isinstance(member, ListField):
+            path += "[0]"
+            if length == 0:
+                continue
+        if not isinstance(member, ScalarField):
+            yield from _member_counts(member.fields, path, f"plain<decltype({path})>")
 
 
 def _scalars(fields: Sequence[Field], owner: str, length: int | None) -> Iterator[tuple[str, str | EnumShape]]:

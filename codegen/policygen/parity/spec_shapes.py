@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -28,6 +29,8 @@ from policygen.parity.shape import RecordField
 from policygen.parity.shape import ScalarField
 from policygen.parity.shape import SelectorShape
 from policygen.parity.shape import Value
+from policygen.resolve.key import InvalidKey
+from policygen.resolve.key import KeyReader
 from policygen.spec import Algorithm
 
 _DETAIL: Final = "cub::detail::"
@@ -63,6 +66,26 @@ def oracle_key(algorithm: Algorithm, key: Mapping[str, Any]) -> dict[str, Value]
         key: every field by name.
     """
     return {f.name: _translator(f.type)(key[f.name]) for f in algorithm.key if not f.context}
+
+
+def told_key(algorithm: Algorithm, key: Mapping[str, Any]) -> tuple[str, ...]:
+    """A whole key as people write it, `name=value`: without fields that have their defaults, and none for context.
+
+    Args:
+        algorithm: whose key it is.
+        key: every field by name.
+    """
+    reader = KeyReader(algorithm)
+    told = []
+    for field in algorithm.key:
+        try:
+            usual = reader.read({name: value for name, value in key.items() if name != field.name})[field.name]
+        except InvalidKey:
+            usual = None
+        if not field.context and usual != key[field.name]:
+            value = key[field.name]
+            told.append(f"{field.name}={value if isinstance(value, str) else json.dumps(value)}")
+    return tuple(told)
 
 
 def _members(struct: Struct, where: str) -> tuple[Field, ...]:

@@ -41,7 +41,15 @@ class ToolchainMissing(Exception):  # noqa: N818 - nothing failed; something is 
 
 
 class CompilationError(Exception):
-    """nvcc rejected a host program; the message holds the end of what it said."""
+    """nvcc rejected a host program; the message holds the beginning of what it said.
+
+    Attributes:
+        errors: pairs of a file's name and what nvcc says is wrong there, in order.
+    """
+
+    def __init__(self, message: str, said: str = "") -> None:
+        super().__init__(message)
+        self.errors = tuple(re.findall(r"^([^\s(][^(\n]*)\(\d+\): (?:catastrophic )?error: (.+)$", said, re.MULTILINE))
 
 
 @frozen
@@ -147,10 +155,12 @@ def compile_program(source: str, toolchain: Toolchain, cache: Path) -> Path:
             [*command, str(text), "-o", str(built)], capture_output=True, text=True, errors="replace", check=False
         )
         if result.returncode != 0:
-            said = (result.stderr or result.stdout).strip().splitlines()
+            said = result.stderr + result.stdout
+            first = said.strip().splitlines()[:20]
             raise CompilationError(
                 f"nvcc {toolchain.nvcc_version} does not compile the host program against CCCL "
-                f"{toolchain.cccl_version} in {toolchain.include}:\n" + "\n".join(said[:20])
+                f"{toolchain.cccl_version} in {toolchain.include}:\n" + "\n".join(first),
+                said,
             )
         built.replace(program)
     return program

@@ -62,7 +62,7 @@ def explanation(rules: Rules, resolution: Resolution) -> Explanation:
 
 def _fact(fact: EffectiveFact) -> str:
     if fact.value is None:
-        return f"{fact.name} is not known"
+        return f"{fact.name} is not known: {fact.unknown}"
     text = f"{fact.name} = {format_value(fact.dimension, fact.value)}"
     if fact.kind is not None and fact.reading is not None:
         text += f", {fact.kind.value} {fact.reading.date} ({fact.reading.source})"

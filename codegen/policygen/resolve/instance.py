@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Sequence
 
 from attrs import evolve
 from attrs import field
@@ -18,6 +19,7 @@ from policygen.model.fact_names import FACT_NAMES
 from policygen.model.facts import EffectiveFact
 from policygen.model.problems import did_you_mean
 from policygen.model.types import INT64
+from policygen.model.types import Version
 from policygen.resolve.facts import effective_facts
 from policygen.resolve.facts import override
 from policygen.spec import Spec
@@ -76,27 +78,60 @@ def target_instance(spec: Spec, name: str, assumed: Mapping[str, str] | None = N
     return TargetInstance(shown, evolve(target, facts=facts), cc, effective_facts(facts, _formula, cc=cc))
 
 
+def family_members(target: Target) -> tuple[TargetInstance, ...]:
+    """A target with one set of files for several architectures, as it is on each of them, ascending."""
+    return tuple(
+        TargetInstance(target.name, target, cc, effective_facts(target.facts, _formula, cc=cc))
+        for cc in target.architectures
+    )
+
+
+def common_facts(members: Sequence[TargetInstance]) -> dict[str, EffectiveFact]:
+    """The facts on which the architectures of a family agree."""
+    first, *others = members
+    return {
+        name: fact
+        for name, fact in first.facts.items()
+        if all(name in m.facts and m.facts[name].value == fact.value for m in others)
+    }
+
+
 def _found(spec: Spec, name: str) -> tuple[Target, int, str]:
     target = spec.targets.get(name)
     if target is not None and target.reference_cc is not None:
         return target, target.reference_cc, target.name
-    families = [t for t in spec.targets.values() if t.capabilities and t.reference_cc is None]
+    if target is not None and target.architectures:
+        first = Version.COMPUTE_CAPABILITY.unpack(target.architectures[0])
+        raise UnknownTarget(f'"{name}" is a family of architectures: name one of them, such as {first}')
+    # sm_90 is an architecture of sm, whatever other families there are
+    apart = (t for t in spec.targets.values() if t.is_family and not t.architectures)
+    families = sorted(apart, key=lambda t: not name.startswith(f"{t.name}_"))
     reason = ""
     for family in families:
         try:
-            cc = parse_compute_capability(name)
+            cc = _capability(family, name)
         except QuantityError as error:
             reason = str(error)
             continue
         if cc in family.capabilities:
             return family, cc, f"{family.name}_{cc}"
-    chips = sorted(t.name for t in spec.targets.values() if t.reference_cc is not None)
+    chips = sorted(t.name for t in spec.targets.values() if not t.is_family)
     near = did_you_mean(name, chips)
     raise UnknownTarget(
         f'unknown target "{name}"{near}'
         if near and not reason.startswith("no ") and not _numeric(name)
         else reason or f'unknown target "{name}"{near}'
     )
+
+
+def _capability(family: Target, name: str) -> int:
+    try:
+        return parse_compute_capability(name)
+    except QuantityError:
+        own = name.removeprefix(f"{family.name}_")
+        if own == name or family.name == "sm":
+            raise
+        return parse_compute_capability(own)
 
 
 def _numeric(name: str) -> bool:

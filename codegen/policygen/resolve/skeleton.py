@@ -99,7 +99,7 @@ class Skeleton:
     def _instance(self, cc: int, assumed: tuple[tuple[str, str], ...]) -> TargetInstance:
         key = (cc, str(assumed))
         if key not in self._instances:
-            name = self.target.name if self.target.reference_cc is not None else f"sm_{cc}"
+            name = f"sm_{cc}" if self.target.is_family else self.target.name
             self._instances[key] = target_instance(self._spec, name, dict(assumed))
         return self._instances[key]
 

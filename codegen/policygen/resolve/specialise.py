@@ -194,9 +194,13 @@ class _Specialiser:
             return None
         when = self._known(ladder.when, constants)
         points: list[Point] = []
+        disabled: list[Point] = []
         for point in ladder.points:
             found = self._point(point, constants)
             if found is None:
+                continue
+            if found.status is Status.DISABLED:
+                disabled.append(found)
                 continue
             points.append(found)
             if found.when == TRUE and found.num_items is None:
@@ -204,16 +208,24 @@ class _Specialiser:
         if when == FALSE or not points:
             return None
         accept = None if ladder.accept is None else self._known(ladder.accept, constants)
-        return evolve(ladder, when=when, points=tuple(points), accept=None if accept == TRUE else accept)
+        return evolve(
+            ladder,
+            when=when,
+            points=tuple(points),
+            accept=None if accept == TRUE else accept,
+            disabled=tuple(disabled),
+        )
 
     def _point(self, point: Point, constants: Mapping[str, Expr]) -> Point | None:
-        if point.status is not Status.ACTIVE:
+        if point.status is Status.UNREACHABLE:
             return None
         if point.cc is not None and not point.cc.low <= self._instance.cc <= point.cc.high:
             return None
         when = self._known(point.when, constants)
         if when == FALSE:
             return None
+        if point.status is Status.DISABLED:
+            return evolve(point, cc=None, when=when)
         policy = self._sub_policy(point.policy, constants)
         missing = sorted(_facts_in(policy) | _facts_of(when))
         if missing:

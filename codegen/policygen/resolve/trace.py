@@ -154,8 +154,9 @@ class Reported:
     def __str__(self) -> str:
         if self.need is None or self.limit is None:
             return f"constrain: {self.constraint.id}: does not hold: {self.constraint.reason or self.constraint.source}"
-        unit = self.constraint.unit
-        return f"constrain: {self.constraint.id}: needs {self.need:,} of {self.limit:,} {unit}: reported, not mended"
+        unit, reason = self.constraint.unit, self.constraint.reason
+        text = f"constrain: {self.constraint.id}: needs {self.need:,} of {self.limit:,} {unit}: reported, not mended"
+        return f"{text}: {reason}" if reason else text
 
 
 @frozen

@@ -85,13 +85,18 @@ Finding: TypeAlias = Witness | Unreachable | Unproven
 def reachability(spec: Spec, target: Target) -> tuple[Finding, ...]:
     """Looks for a witness of each of a target's own points, in the order of the specs.
 
+    Points of a target that it extends are judged there, not here: one chip of a family reaches only some of them.
     Disabled points need none. Facts are taken as they are effective; only the compiler's version is varied where rules
     compare it.
 
     Raises:
         SpecError: a rule needs a fact that the target does not know.
     """
-    return _findings(spec, target, target.rules)
+    return tuple(
+        finding
+        for finding in _findings(spec, target, target.rules)
+        if finding.point.location.file == target.location.file
+    )
 
 
 def reference_reachability(spec: Spec, reference: str, target: Target) -> tuple[Finding, ...]:
@@ -101,6 +106,15 @@ def reference_reachability(spec: Spec, reference: str, target: Target) -> tuple[
         SpecError: a rule needs a fact that the family does not know.
     """
     return _findings(spec, evolve(target, reference=reference), spec.references.get(reference, {}))
+
+
+def rule_set_reachability(spec: Spec, target: Target, rules: RuleSet) -> tuple[Finding, ...]:
+    """Looks for a witness of each point of one rule set, as `reachability` does for all of a target.
+
+    Raises:
+        SpecError: a rule needs a fact that the target does not know.
+    """
+    return tuple(_RuleSetSearch(spec, target, rules, {}).findings())
 
 
 def _findings(spec: Spec, target: Target, rules: Mapping[str, RuleSet]) -> tuple[Finding, ...]:

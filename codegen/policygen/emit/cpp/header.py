@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 from attrs import frozen
@@ -12,54 +12,49 @@ from attrs import frozen
 from policygen.emit.called import called_functions
 from policygen.emit.called import called_tables
 from policygen.emit.called import expressions_of
-from policygen.emit.cpp.expressions import CppExpressions
-from policygen.emit.cpp.expressions import constant
+from policygen.emit.cpp.declarations import function_lines
+from policygen.emit.cpp.declarations import key_lines
+from policygen.emit.cpp.declarations import key_type
+from policygen.emit.cpp.declarations import record_text
+from policygen.emit.cpp.declarations import struct_lines
+from policygen.emit.cpp.declarations import table_lines
+from policygen.emit.cpp.declarations import template_head
+from policygen.emit.cpp.declarations import validity_lines
+from policygen.emit.cpp.declarations import value_text
 from policygen.emit.cpp.expressions import identifier
-from policygen.emit.cpp.expressions import local
-from policygen.emit.cpp.expressions import type_name
 from policygen.emit.cpp.select_for import defaults_beside_types
 from policygen.emit.cpp.select_for import select_for
 from policygen.emit.cpp.statements import CppStatements
 from policygen.emit.cpp.support import with_needs
-from policygen.emit.python.module import structs_of
+from policygen.emit.python.values import structs_of
 from policygen.emit.rows import row_reason
 from policygen.emit.statements import CANDIDATE
 from policygen.emit.statements import Define
 from policygen.emit.statements import If
 from policygen.emit.statements import Program
-from policygen.emit.statements import Refuse
-from policygen.emit.statements import Statement
-from policygen.emit.statements import While
 from policygen.emit.statements import violation
-from policygen.emit.wrapping import WIDTH
-from policygen.emit.wrapping import wrapped
+from policygen.emit.variants import Variants
 from policygen.emit.wrapping import wrapped_comment
-from policygen.fold.table import PolicyTable
 from policygen.fold.table import Row
 from policygen.lang.simplify import fold_constants
 from policygen.lang.tree import TRUE
 from policygen.lang.tree import Call
-from policygen.lang.tree import Const
 from policygen.lang.tree import Expr
-from policygen.lang.tree import Function
 from policygen.lang.tree import Not
-from policygen.lang.tree import Table
 from policygen.lang.tree import conjunction
 from policygen.lang.tree import free_names
 from policygen.lang.tree import walk
 from policygen.loading.package_data import data_dir
-from policygen.model.types import BoolType
 from policygen.model.types import Enumeration
 from policygen.model.types import EnumType
 from policygen.model.types import ListType
 from policygen.model.types import RecordType
 from policygen.model.types import Struct
 from policygen.model.types import Type
-from policygen.model.types import initial_value
+from policygen.resolve.specialise import Rules
 from policygen.resolve.specialise import thread_counts
 from policygen.spec import Algorithm
 from policygen.spec import Constraint
-from policygen.spec import KeyField
 from policygen.spec import Otherwise
 from policygen.spec import Vocabulary
 
@@ -91,67 +86,112 @@ class CppHeader:
 
     name: str
     namespace: str
+    inline_namespace: str
     guard: str
     definitions: tuple[SharedDefinition, ...]
     body: tuple[str, ...]
 
 
-def cpp_header(program: Program, table: PolicyTable, vocabulary: Vocabulary) -> CppHeader:
+def cpp_header(variants: Variants, vocabulary: Vocabulary) -> CppHeader:
     """Prints a header."""
-    return _HeaderPrinter(program, table, vocabulary).run()
+    return _HeaderPrinter(variants, vocabulary).run()
 
 
 class _HeaderPrinter:
-    def __init__(self, program: Program, table: PolicyTable, vocabulary: Vocabulary) -> None:
-        self._program = program
-        self._algorithm = program.rules.algorithm
-        self._table = table
+    def __init__(self, variants: Variants, vocabulary: Vocabulary) -> None:
+        self._variants = variants
+        self._algorithm = variants.algorithm
         self._vocabulary = vocabulary
+        self._programs = [variant.program for variant in variants.variants]
+        self._key = key_type(self._algorithm)
+        self._head = template_head(self._algorithm)
+        # what chooses among the variants of a family, as parameter and as argument
+        self._parameter = ", compute_capability cc" if variants.is_family else ""
+        self._argument = ", cc" if variants.is_family else ""
 
     def run(self) -> CppHeader:
-        program, algorithm = self._program, self._algorithm
-        name = identifier(algorithm.name)
-        target = identifier(program.rules.target)
+        name, target = identifier(self._algorithm.name), identifier(self._variants.target)
+        listed = "_".join(map(str, self._variants.architectures))
         return CppHeader(
             name=name,
             namespace=f"policygen::{target}::{name}",
+            inline_namespace=f"archs_{listed}" if listed else "",
             guard=f"POLICYGEN_{target}_TUNING_{name}_CUH".upper(),
             definitions=tuple(self._shared()),
             body=tuple(self._body()),
         )
 
+    def _structs(self) -> tuple[Struct, ...]:
+        return tuple(dict.fromkeys(struct for program in self._programs for struct in structs_of(program)))
+
     def _body(self) -> list[str]:
-        rules = self._program.rules
-        shared = set(self._vocabulary.structs)
-        roots = {used.rules.algorithm.policy.name for _, used in self._program.uses} | {rules.algorithm.policy.name}
+        roots = {p.rules.algorithm.policy.name for program in self._programs for _, p in program.uses}
+        taken = set(self._vocabulary.structs) | roots | {self._algorithm.policy.name}
         found: list[str] = []
-        for struct in structs_of(self._program):
-            if struct.name not in shared | roots:
-                found += ["", *_struct(struct, struct.name)]
-        for used_name, used in self._program.uses:
-            found += ["", f"namespace {identifier(used_name)}", "{"]
-            found += _definitions(used)
-            found.append(f"}} // namespace {identifier(used_name)}")
-        found += _definitions(self._program)
+        for struct in self._structs():
+            if struct.name not in taken:
+                found += ["", *struct_lines(struct, struct.name)]
+        for variant in self._variants.variants:
+            for name, used in variant.program.uses:
+                space = f"{identifier(name)}{variant.suffix}"
+                found += ["", f"namespace {space}", "{", *_used(used), f"}} // namespace {space}"]
+        found += _declarations(self._algorithm)
+        found += ["", "namespace detail", "{", *self._detail(), "} // namespace detail"]
+        found += self._select()
         found += self._point()
-        if rules.constraints or rules.fit:
-            found += self._fits()
+        found += self._fits()
         if self._algorithm.types:
-            found += select_for(self._algorithm, self._key_type())
+            found += select_for(self._algorithm, self._key, self._parameter, self._argument)
         return found + self._rows()
+
+    def _detail(self) -> list[str]:
+        found = _functions(self._programs, [self._beside(program) for program in self._programs])
+        found += [*validity_lines(self._algorithm), "", *_RESOLUTION]
+        first = 0
+        for variant in self._variants.variants:
+            found += ["", *_resolve(variant.program, variant.suffix, first)]
+            first += len(variant.program.points)
+        if not self._variants.is_family:
+            return found
+        found += [
+            "",
+            "// An architecture that is not listed has the policies of the next lower one: it runs those kernels.",
+        ]
+        found += [
+            *self._head,
+            f"POLICYGEN_FUNCTION constexpr resolution resolve(const {self._key}& k{self._parameter})",
+        ]
+        found.append("{")
+        for variant in reversed(self._variants.variants):
+            found += [f"  if (cc.value >= {variant.cc})", "  {", f"    return resolve{variant.suffix}(k);", "  }"]
+        lowest = self._variants.architectures[0]
+        reason = f"the architecture is below {lowest // 10}.{lowest % 10}, the lowest of this header"
+        found.append(f'  support::refuse("{reason}");')
+        return [*found, "  return {policy{}, -1};", "}"]
+
+    def _beside(self, program: Program) -> tuple[Expr, ...]:
+        """What a header evaluates beside the selection: constraints, and the defaults that select_for fills in."""
+        exprs: list[Expr] = []
+        if not self._variants.is_family:
+            rules = program.rules
+            exprs = [_broken(c) for c in _judged(rules)]
+            exprs += [let.expr for let in _lets_for(rules.lets, exprs)]
+        return (*exprs, *(default for _, default in defaults_beside_types(self._algorithm)))
 
     def _shared(self) -> Iterable[SharedDefinition]:
         for enumeration in self._enumerations():
             lines = [f"enum class {identifier(enumeration.name)}", "{"]
             lines += [f"  {identifier(name)}," for name in enumeration.names]
             yield SharedDefinition(enumeration.name, "policygen", (*lines, "};"))
-        shared = [s for s in structs_of(self._program) if s.name in self._vocabulary.structs]
         if any(isinstance(f.type, ListType) for f in self._algorithm.key):
             yield SharedDefinition("list", "policygen", tuple(_template("list.cuh")))
-        for struct in shared:
-            yield SharedDefinition(struct.name, "policygen", tuple(_struct(struct, struct.name)))
+        for struct in self._structs():
+            if struct.name in self._vocabulary.structs:
+                yield SharedDefinition(struct.name, "policygen", tuple(struct_lines(struct, struct.name)))
         for function in with_needs(self._support()):
             yield SharedDefinition(function.name, "policygen::support", function.lines)
+        if self._variants.is_family:
+            yield SharedDefinition("compute_capability", "policygen", tuple(_template("compute_capability.cuh")))
         if self._algorithm.types:
             yield SharedDefinition("traits", "policygen", tuple(_template("traits.cuh")))
 
@@ -170,15 +210,15 @@ class _HeaderPrinter:
                 add(EnumType(self._vocabulary.enumerations[name]))
         for field in self._algorithm.key:
             add(field.type)
-        for struct in structs_of(self._program):
+        for struct in self._structs():
             add(RecordType(struct))
         return list(found.values())
 
     def _support(self) -> set[str]:
-        found: set[str] = set()
-        programs = [self._program, *(used for _, used in self._program.uses)]
+        found = {"refuse"}
+        programs = [*self._programs, *(used for program in self._programs for _, used in program.uses)]
         for program in programs:
-            more = _beside_statements(program)
+            more = self._beside(program) if program in self._programs else ()
             exprs = [*expressions_of(program.statements), *more]
             for function in called_functions(program, more):
                 exprs += [expr for _, expr in function.lets] + [function.result]
@@ -189,45 +229,53 @@ class _HeaderPrinter:
                     kind = getattr(node, "kind", "")
                     if kind in ("min", "max"):
                         found.add(_SPELLED[kind])
-            if _refuses(program.statements):
-                found.add("refuse")
-        found.add("refuse")
         return found - {""}
 
-    def _key_type(self) -> str:
-        return _key_type(self._algorithm)
+    def _select(self) -> list[str]:
+        return [
+            "",
+            "// The policy for a key. A key outside the declared domains, or without a policy, stops the program;",
+            "// in a constant expression, the compilation.",
+            *self._head,
+            f"POLICYGEN_FUNCTION constexpr policy select(const {self._key}& k{self._parameter})",
+            "{",
+            f"  return detail::resolve(k{self._argument}).p;",
+            "}",
+        ]
 
     def _point(self) -> list[str]:
-        head = _template_head(self._algorithm)
         # a function and not an array: device code cannot read an array of pointers at namespace scope
+        ids = [point.id for program in self._programs for point in program.points]
         found = ["", "// Ids of the points, in the order in which they are tried."]
         found += ["POLICYGEN_FUNCTION constexpr const char* point_id(int number)", "{", "  switch (number)", "  {"]
-        for number, point in enumerate(self._program.points):
-            found += [f"    case {number}:", f'      return "{point.id}";']
+        for number, point in enumerate(ids):
+            found += [f"    case {number}:", f'      return "{point}";']
         found += ["    default:", '      return "";', "  }", "}"]
-        found += ["", "// Id of the point that a key's policy comes from.", *head]
-        found.append(f"POLICYGEN_FUNCTION constexpr const char* point(const {self._key_type()}& k)")
-        return [*found, "{", "  return point_id(detail::resolve(k).point);", "}"]
+        found += ["", "// Id of the point that a key's policy comes from.", *self._head]
+        found.append(f"POLICYGEN_FUNCTION constexpr const char* point(const {self._key}& k{self._parameter})")
+        return [*found, "{", f"  return point_id(detail::resolve(k{self._argument}).point);", "}"]
 
     def _fits(self) -> list[str]:
-        rules, algorithm = self._program.rules, self._algorithm
-        names = _names(algorithm)
-        printer = CppStatements(names, algorithm.policy, {})
-        judged = [c for c in rules.constraints or rules.fit if c.otherwise is Otherwise.ERROR]
+        """The constraints, restated; a family has none of its own, since limits are those of an architecture."""
+        rules, algorithm = self._programs[0].rules, self._algorithm
+        if self._variants.is_family or not (rules.constraints or rules.fit):
+            return []
+        printer = CppStatements(_names(algorithm), algorithm.policy, {})
+        judged = _judged(rules)
         broken = [_broken(c) for c in judged]
         lets = [Define(let.name, let.expr) for let in _lets_for(rules.lets, broken)]
         found = ["", "// Whether a policy keeps the constraints of the target for a key."]
         if not rules.constraints:
             found[-1] += " Upstream's own policies need not."
-        found += [*_template_head(algorithm)]
+        found += [*self._head]
         found.append(
-            f"POLICYGEN_FUNCTION constexpr bool fits([[maybe_unused]] const {self._key_type()}& k, "
+            f"POLICYGEN_FUNCTION constexpr bool fits([[maybe_unused]] const {self._key}& k, "
             "[[maybe_unused]] const policy& p)"
         )
         found += ["{", *printer.lines(tuple(lets), 1)]
         if rules.granule is not None:
-            paths = {threads: None for point in self._program.points for threads, _, _ in thread_counts(point.policy)}
-            for path in paths:
+            points = self._programs[0].points
+            for path in dict.fromkeys(threads for p in points for threads, _, _ in thread_counts(p.policy)):
                 found.append(f"  if (p.{'.'.join(map(identifier, path))} % {rules.granule.threads} != 0)")
                 found += ["  {", "    return false;", "  }"]
         for constraint, condition in zip(judged, broken, strict=True):
@@ -237,18 +285,19 @@ class _HeaderPrinter:
         return [*found, "  return true;", "}"]
 
     def _rows(self) -> list[str]:
-        enforced = bool(self._program.rules.constraints)
-        algorithm = self._algorithm
+        enforced = bool(self._programs[0].rules.constraints)
         fits = " && fits(k, p)" if enforced else ""
         what = "what select answers, and that it fits" if enforced else "what select answers"
-        found = ["", "namespace detail", "{", *_template_head(algorithm)]
-        found.append(f"POLICYGEN_FUNCTION constexpr bool holds(const {self._key_type()}& k, const policy& p)")
-        found += ["{", f"  return select(k) == p{fits};", "}", "} // namespace detail"]
+        found = ["", "namespace detail", "{", *self._head]
+        found.append(f"POLICYGEN_FUNCTION constexpr bool holds(const {self._key}& k{self._parameter}, const policy& p)")
+        found += ["{", f"  return select(k{self._argument}) == p{fits};", "}", "} // namespace detail"]
         found += ["", f"// Common keys, each checked by the compiler: {what}."]
-        for row in self._table.rows:
-            found += wrapped_comment(row_reason(row), "", "// ")
-            policy = record_text(row.policy, algorithm.policy, "policy")
-            found.append(f"static_assert(detail::holds({self._row_key(row)}, {policy}));")
+        for variant, row in self._variants.rows:
+            where = f"from {variant.cc // 10}.{variant.cc % 10}: " if variant.cc is not None else ""
+            found += wrapped_comment(f"{where}{row_reason(row)}", "", "// ")
+            policy = record_text(row.policy, self._algorithm.policy, "policy")
+            cc = f", compute_capability{{{variant.cc}}}" if variant.cc is not None else ""
+            found.append(f"static_assert(detail::holds({self._row_key(row)}{cc}, {policy}));")
         return found
 
     def _row_key(self, row: Row) -> str:
@@ -260,36 +309,40 @@ class _HeaderPrinter:
         return f"{kind}{{{', '.join(values)}}}"
 
 
-def _definitions(program: Program) -> list[str]:
-    """Policy, key, spec functions, domain check and selector of a program, in its own namespace."""
+_RESOLUTION = ("struct resolution", "{", "  policy p;", "  int point;", "};")
+
+
+def _declarations(algorithm: Algorithm) -> list[str]:
+    """The policy struct and the key."""
+    found = ["", *struct_lines(algorithm.policy, "policy"), "", f"using {identifier(algorithm.policy.name)} = policy;"]
+    return [*found, "", *key_lines(algorithm)]
+
+
+def _functions(programs: Sequence[Program], beside: Sequence[tuple[Expr, ...]]) -> list[str]:
+    """The tables and functions of the spec that some programs call; the same name means the same in all of them."""
+    tables = {t.name: t for p, more in zip(programs, beside, strict=True) for t in called_tables(p, more)}
+    functions = {f.name: f for p, more in zip(programs, beside, strict=True) for f in called_functions(p, more)}
+    found: list[str] = []
+    for table in tables.values():
+        found += [*table_lines(table), ""]
+    for function in functions.values():
+        found += [*function_lines(function), ""]
+    return found
+
+
+def _used(program: Program) -> list[str]:
+    """A used algorithm, in a namespace of its own: just what selects its policy."""
     algorithm = program.rules.algorithm
-    found = ["", *_struct(algorithm.policy, "policy"), "", f"using {identifier(algorithm.policy.name)} = policy;"]
-    found += ["", *_key(algorithm)]
-    more = _beside_statements(program)
-    inner: list[str] = []
-    for table in called_tables(program, more):
-        inner += ["", *_table(table)]
-    for function in called_functions(program, more):
-        inner += ["", *_function(function)]
-    inner += ["", *_validity(algorithm), "", *_resolve(program)]
-    found += ["", "namespace detail", "{", *inner[1:], "} // namespace detail"]
-    found += [
-        "",
-        "// The policy for a key. A key outside the declared domains, or without a policy, stops the program;",
-        "// in a constant expression, the compilation.",
-        *_template_head(algorithm),
-    ]
-    found.append(f"POLICYGEN_FUNCTION constexpr policy select(const {_key_type(algorithm)}& k)")
+    found = [*_declarations(algorithm), "", "namespace detail", "{"]
+    found += [*_functions([program], [()]), *validity_lines(algorithm), "", *_RESOLUTION, "", *_resolve(program, "", 0)]
+    found += ["} // namespace detail", "", *template_head(algorithm)]
+    found.append(f"POLICYGEN_FUNCTION constexpr policy select(const {key_type(algorithm)}& k)")
     return [*found, "{", "  return detail::resolve(k).p;", "}"]
 
 
-def _beside_statements(program: Program) -> tuple[Expr, ...]:
-    """What a header evaluates beside the selection: constraints, and the defaults that select_for fills in."""
-    rules = program.rules
-    judged = [c for c in (*rules.constraints, *rules.fit) if c.otherwise is Otherwise.ERROR]
-    exprs = [_broken(c) for c in judged]
-    exprs += [let.expr for let in _lets_for(rules.lets, exprs)]
-    return (*exprs, *(default for _, default in defaults_beside_types(rules.algorithm)))
+def _judged(rules: Rules) -> list[Constraint]:
+    """The constraints that must hold, enforced or only judged."""
+    return [c for c in rules.constraints or rules.fit if c.otherwise is Otherwise.ERROR]
 
 
 def _names(algorithm: Algorithm) -> dict[str, str]:
@@ -298,15 +351,15 @@ def _names(algorithm: Algorithm) -> dict[str, str]:
     return names
 
 
-def _resolve(program: Program) -> list[str]:
+def _resolve(program: Program, suffix: str, first: int) -> list[str]:
+    """The selection; `first` is the number of the program's first point among those of the file."""
     algorithm = program.rules.algorithm
     used_key = {
         used.rules.algorithm.name: tuple((f.name, f.type) for f in used.rules.algorithm.key) for _, used in program.uses
     }
-    printer = CppStatements(_names(algorithm), algorithm.policy, used_key)
-    found = ["struct resolution", "{", "  policy p;", "  int point;", "};", ""]
-    found += _template_head(algorithm)
-    found.append(f"POLICYGEN_FUNCTION constexpr resolution resolve(const {_key_type(algorithm)}& k)")
+    printer = CppStatements(_names(algorithm), algorithm.policy, used_key, suffix)
+    found = [*template_head(algorithm)]
+    found.append(f"POLICYGEN_FUNCTION constexpr resolution resolve{suffix}(const {key_type(algorithm)}& k)")
     found += [
         "{",
         "  if (!is_valid(k))",
@@ -316,157 +369,7 @@ def _resolve(program: Program) -> list[str]:
     ]
     found += ["  policy p{};", "  int point = -1;"]
     found += printer.lines(program.statements, 1)
-    return [*found, "  return {p, point};", "}"]
-
-
-def _validity(algorithm: Algorithm) -> list[str]:
-    """Whether every integer of a key lies in its domain."""
-    conditions: list[str] = []
-    lists: list[tuple[str, list[str]]] = []
-    for field in algorithm.key:
-        name = f"k.{identifier(field.name)}"
-        if isinstance(field.type, ListType):
-            lists.append((name, [c for part in field.element if (c := _in_domain(part, f"x.{part.name}"))]))
-        elif field.element:
-            conditions += [c for part in field.element if (c := _in_domain(part, f"{name}.{part.name}"))]
-        elif (condition := _in_domain(field, name)) is not None:
-            conditions.append(condition)
-    found = ["// Whether every integer of a key lies in its domain.", *_template_head(algorithm)]
-    found.append(f"POLICYGEN_FUNCTION constexpr bool is_valid(const {_key_type(algorithm)}& k)")
-    found.append("{")
-    for name, parts in lists:
-        text = " && ".join(f"({p})" if "||" in p else p for p in parts)
-        found += [
-            f"  for (const auto& x : {name})",
-            "  {",
-            f"    if (!({text}))",
-            "    {",
-            "      return false;",
-            "    }",
-            "  }",
-        ]
-    parts = [f"({c})" if "||" in c else c for c in conditions] or ["true"]
-    found += wrapped(f"return {parts[0]}", "  ", "          ")
-    for part in parts[1:]:
-        found += wrapped(f"&& {part}", "      ", "          ")
-    return [*found[:-1], f"{found[-1]};", "}"]
-
-
-def _in_domain(field: KeyField, name: str) -> str | None:
-    if field.values is not None:
-        return " || ".join(f"{name} == {value}" for value in field.values)
-    if field.interval is None:
-        return None
-    low, high = Const(field.interval.low, field.type), Const(field.interval.high, field.type)
-    return f"{name} >= {constant(low)} && {name} <= {constant(high)}"
-
-
-def _key_type(algorithm: Algorithm) -> str:
-    return "key<N>" if any(isinstance(f.type, ListType) for f in algorithm.key) else "key"
-
-
-def _template_head(algorithm: Algorithm) -> list[str]:
-    return ["template <int N>"] if _key_type(algorithm) == "key<N>" else []
-
-
-def _key(algorithm: Algorithm) -> list[str]:
-    """The key, an aggregate in CUB's order; what upstream has defaults for at the end has them here."""
-    found = ["// What selects a policy.", *_template_head(algorithm), "struct key", "{"]
-    defaults: dict[str, str] = {}
-    for field in reversed(algorithm.key):
-        if not isinstance(field.default, Const):
-            break
-        defaults[field.name] = constant(field.default)
-    for field in algorithm.key:
-        kind = type_name(field.type)
-        if isinstance(field.type, ListType):
-            kind = f"list<{type_name(field.type.element)}, N>"
-        value = f" = {defaults[field.name]}" if field.name in defaults else ""
-        found += _documented(f"  {kind} {identifier(field.name)}{value};", field.doc)
-    return [*found, "};"]
-
-
-def _documented(line: str, doc: str) -> list[str]:
-    """A member with its remark beside it, or above it where it is long."""
-    beside = f"{line} // {doc}"
-    if not doc or len(beside) <= WIDTH:
-        return [beside if doc else line]
-    return [*wrapped_comment(doc, "  ", "// "), line]
-
-
-def _struct(struct: Struct, name: str) -> list[str]:
-    found = [f"struct {identifier(name)}", "{"]
-    for field in struct.fields:
-        if isinstance(field.type, RecordType):
-            value = "{}"
-        else:
-            initial = initial_value(field)
-            assert isinstance(initial, int | bool | str)
-            value = constant(Const(initial, field.type))
-        found += _documented(f"  {type_name(field.type)} {identifier(field.name)} = {value};", field.doc)
-    spelled = identifier(name)
-    equal = " && ".join(f"a.{identifier(f.name)} == b.{identifier(f.name)}" for f in struct.fields)
-    found += [
-        "",
-        f"  friend POLICYGEN_FUNCTION constexpr bool operator==(const {spelled}& a, const {spelled}& b) noexcept",
-        "  {",
-        *wrapped(f"return {equal};", "    ", "        "),
-        "  }",
-        f"  friend POLICYGEN_FUNCTION constexpr bool operator!=(const {spelled}& a, const {spelled}& b) noexcept",
-        "  {",
-        "    return !(a == b);",
-        "  }",
-    ]
-    return [*found, "};"]
-
-
-def _function(function: Function) -> list[str]:
-    lists = [name for name, kind in function.parameters if isinstance(kind, ListType)]
-    statements: tuple[Statement, ...] = ()
-    used = free_names(function.result)
-    for name, expr in reversed(function.lets):
-        if name in used:
-            statements = (Define(name, expr), *statements)
-            used |= free_names(expr)
-    parameters = []
-    for name, kind in function.parameters:
-        spelled = local(name) if name in used else f"/*{name}*/"
-        if isinstance(kind, ListType):
-            parameters.append(f"const list<{type_name(kind.element)}, N>& {spelled}")
-        elif isinstance(kind, RecordType):
-            parameters.append(f"const {type_name(kind)}& {spelled}")
-        else:
-            parameters.append(f"{type_name(kind)} {spelled}")
-    result = type_name(function.result.type)
-    found = ["template <int N>"] if lists else []
-    found.append(f"POLICYGEN_FUNCTION constexpr {result} {identifier(function.name)}({', '.join(parameters)})")
-    printer = CppStatements({}, Struct("", ()), {})
-    found += ["{", *printer.lines(statements, 1)]
-    found += wrapped_return(CppExpressions({}).converted(function.result, function.result.type))
-    return [*found, "}"]
-
-
-def wrapped_return(text: str) -> list[str]:
-    """A return statement, broken at blanks where it is long."""
-    return wrapped(f"return {text};", "  ", "      ")
-
-
-def _table(table: Table) -> list[str]:
-    row = f"{identifier(table.name)}_row"
-    found = [f"struct {row}", "{"]
-    found += [f"  {type_name(f.type)} {identifier(f.name)};" for f in table.row.struct.fields]
-    parameters = ", ".join(f"{type_name(kind)} {identifier(name)}" for name, kind in table.keys)
-    found += ["};", "", f"POLICYGEN_FUNCTION constexpr {row} {identifier(table.name)}({parameters})", "{"]
-    kinds = [f.type for f in table.row.struct.fields]
-    for keys, values in table.rows:
-        condition = " && ".join(
-            f"{identifier(name)} == {constant(Const(value, kind))}"
-            for (name, kind), value in zip(table.keys, keys, strict=True)
-        )
-        result = ", ".join(constant(Const(v, t)) for v, t in zip(values, kinds, strict=True))
-        found += [f"  if ({condition})", "  {", f"    return {{{result}}};", "  }"]
-    default = ", ".join(constant(Const(v, t)) for v, t in zip(table.default, kinds, strict=True))
-    return [*found, f"  return {{{default}}};", "}"]
+    return [*found, f"  return {{p, point + {first}}};" if first else "  return {p, point};", "}"]
 
 
 def _broken(constraint: Constraint) -> Expr:
@@ -487,36 +390,5 @@ def _lets_for(lets: Iterable[Any], conditions: Iterable[Expr]) -> list[Any]:
     return found
 
 
-def _refuses(statements: tuple[Statement, ...]) -> bool:
-    return any(
-        isinstance(s, Refuse)
-        or (isinstance(s, If) and any(_refuses(body) for _, body in s.branches))
-        or (isinstance(s, While) and _refuses(s.body))
-        for s in statements
-    )
-
-
 def _template(name: str) -> list[str]:
     return (data_dir("templates") / "cuda" / name).read_text(encoding="utf-8").rstrip("\n").split("\n")
-
-
-def record_text(record: Mapping[str, Any], struct: Struct, name: str = "") -> str:
-    """A record as a braced list of its fields."""
-    parts = [
-        record_text(record[f.name], f.type.struct)
-        if isinstance(f.type, RecordType)
-        else constant(Const(record[f.name], f.type))
-        for f in struct.fields
-    ]
-    return f"{name}{{{', '.join(parts)}}}"
-
-
-def value_text(value: Any, kind: Type) -> str:
-    """A value of a key."""
-    if isinstance(kind, RecordType):
-        return record_text(value, kind.struct)
-    if isinstance(kind, ListType):
-        return f"{{{{{', '.join(value_text(v, kind.element) for v in value)}}}}}" if value else "{}"
-    if isinstance(kind, BoolType):
-        return "true" if value else "false"
-    return constant(Const(value, kind))

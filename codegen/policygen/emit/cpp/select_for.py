@@ -35,8 +35,12 @@ _PROPERTIES = {
 }
 
 
-def select_for(algorithm: Algorithm, key_type: str) -> list[str]:
-    """The function template, with the type parameters that the spec declares."""
+def select_for(algorithm: Algorithm, key_type: str, chosen: str, argument: str) -> list[str]:
+    """The function template, with the type parameters that the spec declares.
+
+    `chosen` and `argument` are parameter and argument that choose an architecture of a family, empty for a chip.
+    """
+    before = f"{chosen.removeprefix(', ')}, " if chosen else ""
     pack = next((p.name for p in algorithm.types if p.kind == "elements"), None)
     parameters = ", ".join(_parameter(p, algorithm) for p in algorithm.types)
     key = key_type if pack is None else f"key<static_cast<int>(sizeof...({pack}))>"
@@ -45,7 +49,7 @@ def select_for(algorithm: Algorithm, key_type: str) -> list[str]:
         "// The policy for types: iterators are contiguous, operators are policygen::plus, minimum, maximum, or a type",
         "// of yours. num_items is the problem size, where it is known.",
         f"template <{parameters}>",
-        "POLICYGEN_FUNCTION constexpr policy select_for(std::int64_t num_items = -1)",
+        f"POLICYGEN_FUNCTION constexpr policy select_for({before}std::int64_t num_items = -1)",
         "{",
         f"  {key} k{{}};",
     ]
@@ -59,7 +63,7 @@ def select_for(algorithm: Algorithm, key_type: str) -> list[str]:
     expressions = CppExpressions({f.name: f"k.{identifier(f.name)}" for f in algorithm.key})
     for field_spec, default in defaults_beside_types(algorithm):
         found.append(f"  k.{identifier(field_spec.name)} = {expressions.converted(default, field_spec.type)};")
-    return [*found, "  k.num_items = num_items;", "  return select(k);", "}"]
+    return [*found, "  k.num_items = num_items;", f"  return select(k{argument});", "}"]
 
 
 def defaults_beside_types(algorithm: Algorithm) -> list[tuple[KeyField, Expr]]:

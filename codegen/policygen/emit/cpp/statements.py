@@ -33,14 +33,20 @@ class CppStatements:
         names: spelling of free names.
         policy: the struct whose fields are assigned.
         used_key: for each used algorithm, its key fields in order.
+        suffix: what the namespaces of used algorithms end in.
     """
 
     def __init__(
-        self, names: Mapping[str, str], policy: Struct, used_key: Mapping[str, tuple[tuple[str, Type], ...]]
+        self,
+        names: Mapping[str, str],
+        policy: Struct,
+        used_key: Mapping[str, tuple[tuple[str, Type], ...]],
+        suffix: str = "",
     ) -> None:
         self._expressions = CppExpressions(names)
         self._policy = policy
         self._used_key = used_key
+        self._suffix = suffix
 
     def lines(self, statements: tuple[Statement, ...], indent: int = 1) -> list[str]:
         """The statements, one or more lines each."""
@@ -84,7 +90,7 @@ class CppStatements:
 
     def _use(self, pad: str, use: DefineUse) -> list[str]:
         name, given = local(use.name), dict(use.key)
-        algorithm = identifier(use.algorithm)
+        algorithm = f"{identifier(use.algorithm)}{self._suffix}"
         found = [f"{pad}{algorithm}::key key_of_{name}{{}};"]
         for field, kind in self._used_key[use.algorithm]:
             if field in given:

@@ -77,7 +77,7 @@ class PythonStatements:
                     found += self.lines(statement.body, indent + 1)
                 case Refuse():
                     found.append(f"{pad}raise ValueError({statement.reason!r})")
-                case Note():
+                case Note(header_only=False):
                     found += wrapped_comment(statement.text, pad, "# ")
         return found
 

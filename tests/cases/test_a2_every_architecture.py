@@ -1,0 +1,180 @@
+"""A-2: a refactor of specs that changes an architecture which nobody looked at.
+
+tests/golden/policies holds what every architecture from 5.0 to 12.1 answers for every common key; after a change that is
+meant, `pytest tests/cases --refresh-golden` takes the new answers, and the difference of the files is what to review.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from cases.policy_snapshot import Snapshot
+from cases.policy_snapshot import differences
+from cases.policy_snapshot import digest_lines
+from cases.policy_snapshot import read
+from cases.policy_snapshot import snapshot
+from cases.small_specs import COPY
+from cases.small_specs import SmallSpecs
+from loading.specs import SpecFolder
+from policygen.model.capabilities import KNOWN_CAPABILITIES
+from policygen.project import load
+
+ROOT = Path(__file__).parents[2]
+GOLDEN = ROOT / "tests" / "golden" / "policies"
+REDUCE = "references/cccl-3.5/reduce.toml"
+
+ALGORITHMS = tuple(sorted(path.stem for path in (ROOT / "specs" / "algorithms").glob("*.toml")))
+
+
+@cache
+def now(algorithm: str) -> Snapshot:
+    return snapshot(load(ROOT).spec, "sm", algorithm)
+
+
+@cache
+def then(algorithm: str) -> Snapshot:
+    return read(algorithm, (GOLDEN / f"{algorithm}.txt").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_no_architecture_answers_differently(
+    algorithm: str, golden: Callable[[str, str], None], request: pytest.FixtureRequest
+) -> None:
+    """A-2: the message names each architecture that changed, and the first of its fields that did."""
+    if not request.config.getoption("--refresh-golden") and (GOLDEN / f"{algorithm}.txt").is_file():
+        assert differences(then(algorithm), now(algorithm)) == []
+    golden(f"policies/{algorithm}.txt", now(algorithm).text())
+
+
+def test_the_digests_of_all_architectures_and_algorithms(golden: Callable[[str, str], None]) -> None:
+    text = digest_lines([now(algorithm) for algorithm in ALGORITHMS])
+    assert len(text.splitlines()) == len(ALGORITHMS) * len(KNOWN_CAPABILITIES)
+    golden("policies/digests.txt", text)
+
+
+def test_nothing_is_kept_of_algorithms_that_are_gone() -> None:
+    assert sorted(path.stem for path in GOLDEN.glob("*.txt")) == sorted(("digests", *ALGORITHMS))
+
+
+def test_what_is_written_is_read_back() -> None:
+    for algorithm in ALGORITHMS:
+        assert read(algorithm, now(algorithm).text()) == now(algorithm)
+
+
+def test_the_snapshot_covers_every_known_architecture() -> None:
+    for algorithm in ALGORITHMS:
+        for by_cc in now(algorithm).policies.values():
+            assert tuple(by_cc) == KNOWN_CAPABILITIES
+
+
+def edited(folder: Path, old: str, new: str) -> Snapshot:
+    specs = SpecFolder(folder)
+    specs.edit(REDUCE, old, new)
+    return snapshot(specs.load(), "sm", "reduce")
+
+
+LAST_RUNGS = '[[ladder.point]]\nid = "sm60"\ncc = ">=6.0"\nmulti_tile'
+
+
+@pytest.mark.parametrize("architecture", ["9.0", "5.3"])
+def test_a_change_on_one_architecture_alone_is_seen_and_named(tmp_path: Path, architecture: str) -> None:
+    """A-2: no list of default architectures decides what is compared."""
+    only = (
+        f'[[ladder.point]]\nid = "one"\ncc = "=={architecture}"\nmatch = {{ accum_t = "int16" }}\n'
+        "multi_tile = { nominal = { threads_per_block = 256, items_per_thread = 16 }, vec_size = 4, "
+        'load_modifier = "LOAD_DEFAULT" }\n\n'
+    )
+    (line,) = differences(now("reduce"), edited(tmp_path, LAST_RUNGS, only + LAST_RUNGS))
+    assert line.startswith(f"sm_{architecture.replace('.', '')} reduce: ")
+    assert "accum_t=int16, " in line
+    assert "multi_tile.load_modifier LOAD_LDG -> LOAD_DEFAULT" in line
+
+
+def test_a_default_that_is_lost_is_seen_on_every_architecture_that_had_it(tmp_path: Path) -> None:
+    old = "threads_per_block = 256, items_per_thread = 16 }, vec_size = 4 }\n\n[[ladder.point]]\nid = \"sm50\""
+    lines = differences(now("reduce"), edited(tmp_path, old, old.replace("vec_size = 4", "vec_size = 1")))
+    changed = [int(line.split()[0].removeprefix("sm_")) for line in lines]
+    assert changed == [cc for cc in KNOWN_CAPABILITIES if cc >= 60]
+    assert all("multi_tile.vec_size 4 -> 1" in line for line in lines)
+
+
+def test_a_refactor_that_keeps_every_policy_passes(tmp_path: Path) -> None:
+    """The field moves from two rungs to the base: other text, the same answers."""
+    specs = SpecFolder(tmp_path)
+    text = (specs.folder / REDUCE).read_text()
+    head, tail = text.split('id = "two-pass"')
+    tail = tail.replace("vec_size = 4 }", "}").replace(" }, }", " } }").replace(
+        'multi_tile = { scale =', "multi_tile = { vec_size = 4, scale =", 1
+    )
+    (specs.folder / REDUCE).write_text(f'{head}id = "two-pass"{tail}')
+    assert differences(now("reduce"), snapshot(specs.load(), "sm", "reduce")) == []
+
+
+LADDER = """
+[[ladder.point]]
+id = "new"
+cc = ">=9.0"
+extends = "old"
+nominal = { threads_per_block = 512 }
+
+[[ladder.point]]
+id = "old"
+cc = ">=8.0"
+nominal = { threads_per_block = 128, items_per_thread = 12 }
+vec_size = 4
+
+[[ladder.point]]
+id = "pinned"
+cc = ">=7.0"
+nominal = { threads_per_block = 192, items_per_thread = 10 }
+load_modifier = "LOAD_CA"
+
+[[ladder.point]]
+id = "oldest"
+nominal = { threads_per_block = 64, items_per_thread = 4 }
+"""
+BASE = 'scale = { rule = "nominal_4b_items", by = "size" }\nvec_size = 2\nload_modifier = "LOAD_LDG"\n'
+
+
+def fields(specs: SmallSpecs, target: str) -> tuple[object, ...]:
+    p = specs.policy(target, element_t="int32")
+    return p.threads_per_block, p.items_per_thread, p.vec_size, p.load_modifier
+
+
+def test_a_rung_inherits_field_by_field(specs: SmallSpecs) -> None:
+    """A-2: of two counts one is overridden, and everything else is the older rung's, or else the base's."""
+    specs.algorithm(COPY)
+    specs.ladder(LADDER, base=BASE)
+    assert fields(specs, "sm_90") == (512, 12, 4, "LOAD_LDG")
+    assert fields(specs, "sm_80") == (128, 12, 4, "LOAD_LDG")
+    assert fields(specs, "sm_70") == (192, 10, 2, "LOAD_CA")
+    assert fields(specs, "sm_60") == (64, 4, 2, "LOAD_LDG")
+
+
+def test_another_default_reaches_only_the_rungs_that_do_not_pin_the_field(specs: SmallSpecs) -> None:
+    """A-2: the default load modifier changes; a rung that says its own keeps it, and no other field moves."""
+    specs.algorithm(COPY)
+    specs.ladder(LADDER, base=BASE.replace("LOAD_LDG", "LOAD_DEFAULT"))
+    assert fields(specs, "sm_90") == (512, 12, 4, "LOAD_DEFAULT")
+    assert fields(specs, "sm_80") == (128, 12, 4, "LOAD_DEFAULT")
+    assert fields(specs, "sm_70") == (192, 10, 2, "LOAD_CA")
+    assert fields(specs, "sm_60") == (64, 4, 2, "LOAD_DEFAULT")
+
+
+def test_a_default_that_goes_up_and_down_with_the_architecture() -> None:
+    """A-2: upstream's scan loads otherwise on 8.6 than on 8.0 and 9.0; a shared default would erase that."""
+    assert load_modifiers() == {"sm_75": "LOAD_DEFAULT", "sm_80": "LOAD_DEFAULT", "sm_86": "LOAD_LDG", "sm_90": "LOAD_DEFAULT"}
+
+
+def load_modifiers() -> dict[str, str]:
+    project = load(ROOT)
+    key = {"input_type": "other", "accum_type": "other", "accum_size": 12, "offset_size": 4, "operation_t": "other"}
+    key["input_value_size"] = 12
+    return {
+        target: project.resolve(target, "scan", **key, input_contiguous=False).policy.lookback.load_modifier
+        for target in ("sm_75", "sm_80", "sm_86", "sm_90")
+    }
