@@ -8,17 +8,18 @@ from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Sequence
 from typing import Any
+from typing import TypeAlias
 
 from attrs import asdict
 from attrs import frozen
 
 from policygen import __version__
-from policygen.emit.artifacts import Emission
+from policygen.emit.artifacts import AlgorithmFiles
+from policygen.emit.artifacts import TargetFacts
+from policygen.emit.artifacts import algorithm_files
+from policygen.emit.artifacts import binding_files
 from policygen.emit.artifacts import project_files
-from policygen.emit.artifacts import target_files
 from policygen.emit.comparison import Artifact
-from policygen.emit.cpp.expressions import identifier as cpp_identifier
-from policygen.emit.python.expressions import identifier as python_identifier
 from policygen.emit.statements import Program
 from policygen.emit.statements import program
 from policygen.emit.variants import Variants
@@ -51,7 +52,7 @@ class WorkerLost(RuntimeError):  # noqa: N818 - it says what happened
 
 
 Progress = Callable[[int, str], None]
-"""Called with how many targets are done, and the name of one that is under way."""
+"""Called with how many pieces of work are done, and the name of one that is under way or just done."""
 
 
 @frozen
@@ -119,9 +120,23 @@ class Build:
 
 
 @frozen
+class _Task:
+    """A piece of work: one algorithm of one target; or, without a target, the points of all that are built."""
+
+    target: str = ""
+    algorithm: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.target} {self.algorithm}" if self.target else "points"
+
+
+@frozen
 class _Made:
-    artifacts: tuple[Artifact, ...]
-    report: TargetReport
+    files: AlgorithmFiles
+    report: AlgorithmReport
+
+
+_Result: TypeAlias = _Made | tuple[Finding, ...] | SpecError
 
 
 def build(
@@ -132,8 +147,8 @@ def build(
     Args:
         project: where the specs are.
         names: targets, in any spelling; one that is named twice is made once.
-        jobs: how many processes work; by default one for one target, else as many as there are processors.
-        progress: called before the first target is made and after each.
+        jobs: how many processes work; by default as many as there are processors.
+        progress: called before the first piece of work and after each; there are `pieces_of_work`.
 
     Raises:
         SpecError: the specs are wrong, or a point can never be selected: every problem of every target.
@@ -141,28 +156,56 @@ def build(
         WorkerLost: one of the processes was killed.
     """
     targets = tuple(dict.fromkeys(project.target_name(name) for name in names))
-    workers = min(len(targets), len(os.sched_getaffinity(0)) if jobs is None else jobs)
-    findings = _reachability(project, targets)
-    results = _in_processes(project, targets, workers, progress) if workers > 1 else _here(project, targets, progress)
-    made: dict[str, _Made] = {}
-    problems: list[Problem] = problems_of(findings)
-    for name, result in results:
-        if isinstance(result, SpecError):
-            problems += result.problems
-        else:
-            made[name] = result
+    tasks = _tasks(project, targets)
+    workers = min(len(tasks), len(os.sched_getaffinity(0)) if jobs is None else jobs)
+    results = dict(
+        _in_processes(project, targets, tasks, workers, progress)
+        if workers > 1
+        else _here(project, targets, tasks, progress)
+    )
+    findings: tuple[Finding, ...] = ()
+    made: dict[_Task, _Made] = {}
+    problems: list[Problem] = []
+    for task in tasks:
+        match results[task]:
+            case SpecError() as error:
+                problems += error.problems
+            case _Made() as one:
+                made[task] = one
+            case tuple() as found:
+                findings = found
+    problems += problems_of(findings)
     if problems:
         raise SpecError(problems)
-    artifacts = [artifact for name in targets for artifact in made[name].artifacts]
+    artifacts: list[Artifact] = []
+    reports: list[TargetReport] = []
+    for name in targets:
+        own = [made[task] for task in tasks if task.target == name]
+        target = _facts(project, name)
+        files = [m.files for m in own]
+        artifacts += [artifact for f in files for artifact in f.artifacts]
+        artifacts += binding_files(target, files, project.spec.vocabulary, project.root.settings)
+        conflicts = tuple(f"conflict: {c}" for fact in target.facts.values() for c in fact.conflicts)
+        reports.append(TargetReport(name, tuple(m.report for m in own), conflicts))
     return Build(
         artifacts=(*artifacts, *project_files(project.root.settings, __version__)),
         owners=(*(owner_of(name) for name in targets), "project"),
-        reports=tuple(made[name].report for name in targets),
+        reports=tuple(reports),
         warnings=tuple(warnings_of(findings)),
     )
 
 
-def _reachability(project: Project, targets: Sequence[str]) -> list[Finding]:
+def pieces_of_work(project: Project, targets: Sequence[str]) -> int:
+    """How many pieces of work the build of some targets is. Raises SpecError."""
+    return len(_tasks(project, targets))
+
+
+def _tasks(project: Project, targets: Sequence[str]) -> list[_Task]:
+    # the largest piece first
+    return [_Task(), *(_Task(name, algorithm) for name in targets for algorithm in project.spec.algorithms)]
+
+
+def _reachability(project: Project, targets: Sequence[str]) -> tuple[Finding, ...]:
     """Whether every point can be selected: those of the targets, and those of the references that they read."""
     spec = project.spec
     read = list(dict.fromkeys(_target_of(project, name).name for name in targets))
@@ -174,7 +217,7 @@ def _reachability(project: Project, targets: Sequence[str]) -> list[Finding]:
         for target in families:
             if target.reference == reference:
                 findings += reference_reachability(spec, reference, target)
-    return findings
+    return tuple(findings)
 
 
 def _target_of(project: Project, name: str) -> Target:
@@ -192,28 +235,30 @@ def target_of(owner: str) -> str | None:
     return owner.removeprefix("target/") if owner.startswith("target/") else None
 
 
-def _here(project: Project, targets: Sequence[str], progress: Progress) -> Iterator[tuple[str, _Made | SpecError]]:
-    for done, name in enumerate(targets):
-        progress(done, name)
-        yield name, _made_or_problems(project, name)
+def _here(
+    project: Project, targets: Sequence[str], tasks: Sequence[_Task], progress: Progress
+) -> Iterator[tuple[_Task, _Result]]:
+    for done, task in enumerate(tasks):
+        progress(done, str(task))
+        yield task, _done(project, targets, task)
 
 
 def _in_processes(
-    project: Project, targets: Sequence[str], workers: int, progress: Progress
-) -> Iterator[tuple[str, _Made | SpecError]]:
+    project: Project, targets: Sequence[str], tasks: Sequence[_Task], workers: int, progress: Progress
+) -> Iterator[tuple[_Task, _Result]]:
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures import as_completed
     from concurrent.futures.process import BrokenProcessPool
     from multiprocessing import get_context
 
     # forked, so that the specs are read once; all processes start with the first submit, before any thread does
-    executor = ProcessPoolExecutor(workers, get_context("fork"), initializer=_begin, initargs=(project,))
+    executor = ProcessPoolExecutor(workers, get_context("fork"), initializer=_begin, initargs=(project, targets))
     try:
-        names = {executor.submit(_work, name): name for name in targets}
-        progress(0, targets[0])
-        for done, future in enumerate(as_completed(names), start=1):
-            yield names[future], future.result()
-            progress(done, names[future])
+        running = {executor.submit(_work, task): task for task in tasks}
+        progress(0, str(tasks[0]))
+        for done, future in enumerate(as_completed(running), start=1):
+            yield running[future], future.result()
+            progress(done, str(running[future]))
     except BrokenProcessPool as error:
         raise WorkerLost("a process that built a target was ended from outside; build with --jobs 1") from error
     except BaseException:
@@ -223,51 +268,54 @@ def _in_processes(
 
 
 _worker_project: Project
+_worker_targets: Sequence[str]
 
 
-def _begin(project: Project) -> None:
-    global _worker_project
-    _worker_project = project
+def _begin(project: Project, targets: Sequence[str]) -> None:
+    global _worker_project, _worker_targets
+    _worker_project, _worker_targets = project, targets
     # an interrupt ends a worker at once; the process that waits for it tells of it
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def _work(name: str) -> _Made | SpecError:
-    return _made_or_problems(_worker_project, name)
+def _work(task: _Task) -> _Result:
+    return _done(_worker_project, _worker_targets, task)
 
 
-def _made_or_problems(project: Project, name: str) -> _Made | SpecError:
+def _done(project: Project, targets: Sequence[str], task: _Task) -> _Result:
+    try:
+        if not task.target:
+            return _reachability(project, targets)
+        variants = _variants(project, task)
+    except SpecError as error:
+        return error
+    files = algorithm_files(
+        _facts(project, task.target), variants, project.spec.vocabulary, project.root.settings
+    )
+    return _Made(files, _algorithm_report(variants, files.artifacts))
+
+
+def _members(project: Project, name: str) -> tuple[TargetInstance, ...]:
+    """A target as it is on each architecture that its files answer for; one for a chip."""
     target = project.spec.targets.get(name)
-    members = family_members(target) if target is not None and target.architectures else (project.target(name),)
-    problems: list[Problem] = []
-    algorithms: list[Variants] = []
-    for algorithm in project.spec.algorithms:
-        try:
-            algorithms.append(_variants(project, name, members, algorithm))
-        except SpecError as error:
-            problems += error.problems
-    if problems:
-        return SpecError(problems)
+    return family_members(target) if target is not None and target.architectures else (project.target(name),)
+
+
+def _facts(project: Project, name: str) -> TargetFacts:
+    members = _members(project, name)
     facts = members[0].facts if len(members) == 1 else common_facts(members)
-    emission = Emission(name, members[0].target.title, facts, tuple(algorithms))
-    artifacts = target_files(emission, project.spec.vocabulary, project.root.settings)
-    return _Made(artifacts, _report(emission, artifacts))
+    return TargetFacts(name, members[0].target.title, facts)
 
 
-def _variants(project: Project, name: str, members: Sequence[TargetInstance], algorithm: str) -> Variants:
+def _variants(project: Project, task: _Task) -> Variants:
     """The programs of an algorithm with their common keys."""
-    programs = [(member.cc, program(rules_for(project.spec, member, algorithm))) for member in members]
+    name, members = task.target, _members(project, task.target)
+    programs = [(member.cc, program(rules_for(project.spec, member, task.algorithm))) for member in members]
 
     def table_of(made: Program) -> PolicyTable:
         return policy_table(Resolver(made.rules))
 
     return family(name, programs, table_of) if len(programs) > 1 else chip(programs[0][1], table_of(programs[0][1]))
-
-
-def _report(emission: Emission, artifacts: Sequence[Artifact]) -> TargetReport:
-    conflicts = [f"conflict: {c}" for fact in emission.facts.values() for c in fact.conflicts]
-    algorithms = tuple(_algorithm_report(variants, artifacts) for variants in emission.algorithms)
-    return TargetReport(emission.name, algorithms, tuple(conflicts))
 
 
 def _algorithm_report(variants: Variants, artifacts: Sequence[Artifact]) -> AlgorithmReport:
@@ -282,8 +330,7 @@ def _algorithm_report(variants: Variants, artifacts: Sequence[Artifact]) -> Algo
     for text, keys in misfits.items():
         warnings.append(f"{text} ({_counted(len(keys), 'key')}, {next(iter(keys))} first)")
     name = variants.algorithm.name
-    own = (f"tuning_{cpp_identifier(name)}.cuh", f"{python_identifier(name)}.py")
-    files = tuple(sorted(str(artifact.path) for artifact in artifacts if artifact.path.name in own))
+    files = tuple(sorted(str(artifact.path) for artifact in artifacts))
     policies = {row.policy for table in tables for row in table.rows}
     told = tuple(dict.fromkeys(warnings))
     return AlgorithmReport(name, len(tables[0].rows), len(policies), files, told, _folds(variants))

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import shutil
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from policygen.emit.artifacts import target_files
-from policygen.loading.project_root import ProjectSettings
+from policygen.build import build
+from policygen.loading.project_root import find_project
+from policygen.loading.spec_files import SpecFile
 from policygen.loading.spec_files import load_spec
 from policygen.loading.spec_files import spec_files
 from policygen.model.problems import SpecError
 from policygen.model.record import Record
+from policygen.project import Project
 from policygen.resolve.instance import target_instance
 from policygen.resolve.resolver import Resolution
 from policygen.resolve.resolver import Resolver
@@ -22,10 +25,6 @@ from policygen.resolve.witness import reference_reachability
 from policygen.spec import Spec
 
 SPECS = Path(__file__).parents[2] / "specs"
-
-SETTINGS = ProjectSettings(
-    targets=("sm_90",), output="generated", tables_package="tables", tables_distribution="tables"
-)
 
 COPY = """
 name  = "copy"
@@ -109,13 +108,30 @@ class SmallSpecs:
     def policy(self, target: str, algorithm: str = "copy", **key: Any) -> Record:
         return self.resolve(target, algorithm, **key).policy
 
-    def files(self, target: str) -> dict[str, str]:
-        """The generated files of a target by path."""
-        spec = self.load()
-        instance = target_instance(spec, target)
-        resolvers = [Resolver(rules_for(spec, instance, name)) for name in spec.algorithms]
-        made = target_files(instance, resolvers, spec.vocabulary, SETTINGS)
-        return {str(artifact.path): artifact.content.decode() for artifact in made.artifacts}
+    @property
+    def project(self) -> Project:
+        """The folder as a project, without the packaged specs."""
+        (self.folder.parent / "policygen.toml").write_text('[project]\ntargets = ["sm_90"]\ntables_package = "tables"\n')
+        return _SmallProject(find_project(self.folder.parent))
+
+    def files(self, *targets: str) -> dict[str, str]:
+        """The generated files of targets by path."""
+        return {str(artifact.path): artifact.content.decode() for artifact in build(self.project, targets).artifacts}
+
+    def generate(self, *targets: str) -> Path:
+        """Writes the generated files of targets; returns their folder."""
+        output = self.folder.parent / "generated"
+        for name, text in self.files(*targets).items():
+            path = output / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        return output
+
+
+class _SmallProject(Project):
+    @cached_property
+    def files(self) -> tuple[SpecFile, ...]:
+        return spec_files([(self.root.specs, "specs/")])
 
 
 def load_spec_features(folder: Path) -> tuple[str, ...]:

@@ -323,7 +323,7 @@ def test_progress_shows_where_work_takes_long(
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(progress_module, "DELAY_SECONDS", delay)
-    with progress(Session(Path(), False, quiet, False), "building", 2) as advance:
+    with progress(Session(Path(), "text", quiet, False), "building", 2) as advance:
         advance(0, "bi100")
         deadline = time.monotonic() + 5
         while shown and "bi100" not in terminal.getvalue() and time.monotonic() < deadline:

@@ -390,11 +390,15 @@ class _Writer:
         return f"{self._pick(('all', 'any'))}({body} for {inner.elements[-1]} in inputs{guard})"
 
 
-def _warned_of(expr: Expr) -> bool:
-    """Whether compilers warn of a part: a constant that is never evaluated and cannot be, or a decided comparison."""
+def compilers_warn_of(expr: Expr) -> bool:
+    """Whether a part is a constant that cannot be and is never evaluated, or a comparison that types decide."""
     for node in walk(expr):
-        if isinstance(node, Compare) and isinstance(substitute(node, {}), Const):
-            return True
+        if isinstance(node, Compare):
+            left, right = (interval_of(side, Domains(), lambda _: None) for side in (node.left, node.right))
+            if isinstance(node.left.type, IntType) and (left.high <= right.low or right.high <= left.low):
+                return True
+            if isinstance(substitute(node, {}), Const):
+                return True
         if isinstance(node, Arith) and not free_names(node):
             try:
                 value = evaluate(node, {})
@@ -410,7 +414,7 @@ def _written(choose: _Choice, depth: int) -> RandomExpression | None:
     place, writer = _Place(SCOPE, DOMAINS), _Writer(choose)
     text = writer.integer(place, depth) if choose((True, False)) else writer.truth(place, depth)
     expr, _, reports = place.analysed(text)
-    return None if reports or _warned_of(expr) else RandomExpression(text, expr)
+    return None if reports or compilers_warn_of(expr) else RandomExpression(text, expr)
 
 
 @st.composite

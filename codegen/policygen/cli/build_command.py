@@ -63,6 +63,7 @@ def _made(
     from policygen.build import WorkerLost
     from policygen.build import build as make
     from policygen.build import owner_of
+    from policygen.build import pieces_of_work
     from policygen.cli.output import built_targets
     from policygen.cli.output import output_errors
     from policygen.cli.output import recover_output
@@ -74,7 +75,7 @@ def _made(
     targets = _canonical(session, names) if names else project.listed_targets
     with output_errors():
         recover_output(session)
-        with progress(session, "building", len(targets)) as advance:
+        with progress(session, "building", pieces_of_work(project, targets)) as advance:
             try:
                 made = make(project, targets, jobs=jobs, progress=advance)
             except WorkerLost as error:

@@ -14,6 +14,7 @@ from policygen.cli.session import stop
 
 if TYPE_CHECKING:
     from policygen.build import Build
+    from policygen.build import pieces_of_work
     from policygen.emit.drift import PolicyChange
     from policygen.emit.writer import Drift
 
@@ -42,7 +43,7 @@ def check(session: Session) -> None:
         recover_output(session)
         found = built_targets(session)
         targets = tuple(dict.fromkeys((*listed, *found.known)))
-        with progress(session, "checking", len(targets)) as advance:
+        with progress(session, "checking", pieces_of_work(session.project, targets)) as advance:
             try:
                 made = build(project, targets, progress=advance)
             except WorkerLost as error:

@@ -34,8 +34,8 @@ _FAMILY = "sm"
     "--cccl",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="A CUDA toolkit, CCCL's headers or a checkout of CCCL; by default what POLICYGEN_CCCL names, the `cuda` extra, "
-    "or the toolkit of the nvcc on PATH.",
+    help="A CUDA toolkit, CCCL's headers or a checkout of CCCL; by default what POLICYGEN_CCCL names, the `cuda` "
+    "extra, or the toolkit of the nvcc on PATH.",
 )
 @click.option(
     "--algorithm",

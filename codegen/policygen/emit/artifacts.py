@@ -34,31 +34,49 @@ FORMAT = 1
 
 
 @frozen
-class Emission:
-    """What the files of a target are made of.
+class TargetFacts:
+    """What the files of a target say of it.
 
     Attributes:
         name: name of the target and of its folder.
         title: for people.
         facts: its effective facts; of a family those on which its architectures agree.
-        algorithms: the programs of each algorithm.
     """
 
     name: str
     title: str
     facts: Mapping[str, EffectiveFact]
-    algorithms: tuple[Variants, ...]
 
 
-def target_files(emission: Emission, vocabulary: Vocabulary, settings: ProjectSettings) -> tuple[Artifact, ...]:
-    """Makes all files of a target; nothing is written.
+@frozen
+class AlgorithmFiles:
+    """Header and module of one algorithm, and what the target's other files say of them."""
+
+    header: str
+    module: str
+    spec_hash: str
+    artifacts: tuple[Artifact, ...]
+
+
+def algorithm_files(
+    target: TargetFacts, variants: Variants, vocabulary: Vocabulary, settings: ProjectSettings
+) -> AlgorithmFiles:
+    """Makes the header and the module of an algorithm; nothing is written.
 
     Args:
-        emission: what they are made of.
+        target: whose files they are.
+        variants: the algorithm's programs.
         vocabulary: definitions that headers share.
         settings: gives the name of the Python package.
     """
-    return _TargetEmitter(emission, vocabulary, settings).run()
+    return _TargetEmitter(target, vocabulary, settings).algorithm(variants)
+
+
+def binding_files(
+    target: TargetFacts, algorithms: Sequence[AlgorithmFiles], vocabulary: Vocabulary, settings: ProjectSettings
+) -> tuple[Artifact, ...]:
+    """Makes the files of a target that bind those of its algorithms together; nothing is written."""
+    return _TargetEmitter(target, vocabulary, settings).binding(algorithms)
 
 
 def project_files(settings: ProjectSettings, version: str) -> tuple[Artifact, ...]:
@@ -73,26 +91,22 @@ def project_files(settings: ProjectSettings, version: str) -> tuple[Artifact, ..
 
 
 class _TargetEmitter:
-    def __init__(self, emission: Emission, vocabulary: Vocabulary, settings: ProjectSettings) -> None:
-        self._emission = emission
+    def __init__(self, target: TargetFacts, vocabulary: Vocabulary, settings: ProjectSettings) -> None:
+        self._target = target
         self._vocabulary = vocabulary
         self._settings = settings
-        self._owner = f"target/{emission.name}"
-        self._command = f"policygen build --target {emission.name}"
-        self._folder = cpp_identifier(emission.name)
+        self._owner = f"target/{target.name}"
+        self._command = f"policygen build --target {target.name}"
+        self._folder = cpp_identifier(target.name)
 
-    def run(self) -> tuple[Artifact, ...]:
-        headers: list[CppHeader] = []
-        modules: list[PythonModule] = []
-        artifacts: list[Artifact] = []
-        for variants in self._emission.algorithms:
-            module = python_module(variants)
-            header = cpp_header(variants, self._vocabulary)
-            headers.append(header)
-            modules.append(module)
-            artifacts.append(self._header(header, variants, module.spec_hash))
-            artifacts.append(self._module(module, variants))
-        return (*artifacts, self._umbrella(headers), self._package(modules), self._runtime(), self._typed())
+    def algorithm(self, variants: Variants) -> AlgorithmFiles:
+        module = python_module(variants)
+        header = cpp_header(variants, self._vocabulary)
+        artifacts = (self._header(header, variants, module.spec_hash), self._module(module, variants))
+        return AlgorithmFiles(header.name, module.name, module.spec_hash, artifacts)
+
+    def binding(self, algorithms: Sequence[AlgorithmFiles]) -> tuple[Artifact, ...]:
+        return (self._umbrella(algorithms), self._package(algorithms), self._runtime(), self._typed())
 
     def _artifact(self, path: str, text: str) -> Artifact:
         return Artifact(PurePosixPath(path), text.encode(), self._owner)
@@ -100,7 +114,7 @@ class _TargetEmitter:
     def _header(self, header: CppHeader, variants: Variants, spec_hash: str) -> Artifact:
         text = _template("cuda/tuning.cuh.j2").render(
             banner=[
-                *_banner(self._emission.name, variants.algorithm.title, self._command, spec_hash),
+                *_banner(self._target.name, variants.algorithm.title, self._command, spec_hash),
                 *self._notes(variants),
             ],
             header=header,
@@ -113,18 +127,18 @@ class _TargetEmitter:
         )
         return self._artifact(f"include/policygen/{self._folder}/tuning_{header.name}.cuh", text)
 
-    def _umbrella(self, headers: Sequence[CppHeader]) -> Artifact:
-        conflicts = [c for fact in self._emission.facts.values() for c in fact.conflicts]
+    def _umbrella(self, algorithms: Sequence[AlgorithmFiles]) -> Artifact:
+        conflicts = [c for fact in self._target.facts.values() for c in fact.conflicts]
         text = _template("cuda/umbrella.cuh.j2").render(
-            banner=[*_banner(self._emission.name, "all tunings", self._command, ""), *_conflict_lines(conflicts)],
+            banner=[*_banner(self._target.name, "all tunings", self._command, ""), *_conflict_lines(conflicts)],
             guard=f"POLICYGEN_{self._folder}_TUNING_CUH".upper(),
-            names=[header.name for header in headers],
+            names=[files.header for files in algorithms],
         )
         return self._artifact(f"include/policygen/{self._folder}/tuning.cuh", text)
 
     def _module(self, module: PythonModule, variants: Variants) -> Artifact:
         banner = [
-            *_banner(self._emission.name, variants.algorithm.title, self._command, module.spec_hash),
+            *_banner(self._target.name, variants.algorithm.title, self._command, module.spec_hash),
             *self._notes(variants),
         ]
         lines = [f"# {line}".rstrip() for line in banner]
@@ -136,18 +150,18 @@ class _TargetEmitter:
     def _python(self) -> str:
         return f"python/{self._settings.tables_package}/{self._folder}"
 
-    def _package(self, modules: Sequence[PythonModule]) -> Artifact:
+    def _package(self, algorithms: Sequence[AlgorithmFiles]) -> Artifact:
         hardware = [
             (fact.name, fact.value, format_value(fact.dimension, fact.value), str(fact.kind.value))
-            for fact in self._emission.facts.values()
+            for fact in self._target.facts.values()
             if fact.value is not None and fact.kind is not None
         ]
-        unknown = [(f.name, f.unknown or "not known") for f in self._emission.facts.values() if f.value is None]
+        unknown = [(f.name, f.unknown or "not known") for f in self._target.facts.values() if f.value is None]
         text = _template("python/__init__.py.j2").render(
-            banner=_banner(self._emission.name, "the package of all tables", self._command, ""),
-            title=self._emission.title,
-            target=self._emission.name,
-            hashes={module.name: module.spec_hash for module in modules},
+            banner=_banner(self._target.name, "the package of all tables", self._command, ""),
+            title=self._target.title,
+            target=self._target.name,
+            hashes={files.module: files.spec_hash for files in algorithms},
             hardware=hardware,
             unknown=unknown,
         )
@@ -157,7 +171,7 @@ class _TargetEmitter:
         table = self._vocabulary.scope.tables["element"]
         elements = [(str(keys[0]), values[0], values[1]) for keys, values in table.rows]
         text = _template("python/_runtime.py.j2").render(
-            banner=_banner(self._emission.name, "what all tables share", self._command, ""), elements=elements
+            banner=_banner(self._target.name, "what all tables share", self._command, ""), elements=elements
         )
         return self._artifact(f"{self._python}/_runtime.py", text)
 
@@ -168,7 +182,7 @@ class _TargetEmitter:
         """The facts behind a file with their evidence, and what is in conflict or not known."""
         programs = [variant.program.rules for variant in variants.variants]
         names = sorted({name for rules in programs for name in rules.facts_used})
-        facts = [self._emission.facts[name] for name in names if name in self._emission.facts]
+        facts = [self._target.facts[name] for name in names if name in self._target.facts]
         lines: list[str] = []
         for fact in facts:
             if fact.value is not None and fact.kind is not None:

@@ -156,11 +156,11 @@ class _Lowering:
         for number, ladder in enumerate(rules.ladders):
             body += self._ladder(ladder, first=number == 0)
         body += self._adapt() + self._constrain() + self._canonicalise()
-        definitions: dict[str, tuple[Statement, set[str]]] = {
+        definitions: dict[str, tuple[Statement, frozenset[str]]] = {
             let.name: (Define(let.name, let.expr), free_names(let.expr)) for let in rules.lets
         }
         for name, used, key in rules.uses:
-            use_needs = {n for _, expr in key for n in free_names(expr)}
+            use_needs = frozenset(n for _, expr in key for n in free_names(expr))
             definitions[name] = (DefineUse(name, used.algorithm.name, key), use_needs)
         ordered = _with_definitions(_names_of(tuple(body)), definitions)
         return Program(
@@ -379,7 +379,9 @@ def _condition(point: Point) -> Expr:
     return conjunction([Compare(">=", _NUM_ITEMS, low), Compare("<=", _NUM_ITEMS, high), point.when])
 
 
-def _with_definitions(names: set[str], definitions: Mapping[str, tuple[Statement, set[str]]]) -> tuple[Statement, ...]:
+def _with_definitions(
+    names: set[str], definitions: Mapping[str, tuple[Statement, frozenset[str]]]
+) -> tuple[Statement, ...]:
     """The definitions that some names need, each after those that it needs itself."""
     ordered: dict[str, Statement] = {}
 

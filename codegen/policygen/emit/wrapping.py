@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
-
 WIDTH = 118
 
 
@@ -11,14 +9,14 @@ def wrapped(text: str, first: str, following: str) -> list[str]:
     """A text broken at blanks, so that no line is wider than `WIDTH` where that is possible."""
     if len(first) + len(text) <= WIDTH:
         return [first + text]
-    return textwrap.wrap(
-        text,
-        WIDTH,
-        initial_indent=first,
-        subsequent_indent=following,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    lines: list[str] = []
+    line = first
+    for word in text.split(" "):
+        if len(line) + len(word) > WIDTH and line.strip() and line not in (first, following):
+            lines.append(line.rstrip())
+            line = following
+        line += f"{word} "
+    return [*lines, line.rstrip()]
 
 
 def wrapped_comment(text: str, pad: str, mark: str) -> list[str]:

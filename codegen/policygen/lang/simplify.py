@@ -131,12 +131,13 @@ def fold_constants(expr: Expr) -> Expr:
 def _compared(expr: Compare, const: Const) -> Expr:
     """A comparison with a constant that is decided by the other operand's type alone; compilers warn of it."""
     other = expr.right if const is expr.left else expr.left
-    if not isinstance(other.type, IntType):
+    while isinstance(other, Call) and other.function == "int64":
+        (other,) = other.args
+    kind = other.type
+    if not isinstance(kind, IntType) or (expr.op in ("==", "!=") and kind.low <= int(const.value) <= kind.high):
         return expr
-    ends = [Const(end, other.type) for end in (other.type.low, other.type.high)]
+    ends = [Const(end, kind) for end in (kind.low, kind.high)]
     low, high = (_value(evolve(expr, right=e) if const is expr.left else evolve(expr, left=e)) for e in ends)
-    if expr.op in ("==", "!=") and other.type.low <= int(const.value) <= other.type.high:
-        return expr
     return low if low == high else expr
 
 

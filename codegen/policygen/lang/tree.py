@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Iterator
+from functools import cache
 from typing import TypeAlias
 
 from attrs import field
@@ -213,10 +214,13 @@ Expr: TypeAlias = (
     | Fold
 )
 
+_NO_NAMES: frozenset[str] = frozenset()
+
 TRUE = Const(True, BOOL)
 FALSE = Const(False, BOOL)
 
 
+@cache
 def children(expr: Expr) -> tuple[Expr, ...]:
     """The expressions directly below a node, in evaluation order."""
     match expr:
@@ -242,25 +246,28 @@ def children(expr: Expr) -> tuple[Expr, ...]:
 
 def walk(expr: Expr) -> Iterator[Expr]:
     """A node and all below it; bodies of called functions are not entered."""
-    yield expr
-    for child in children(expr):
-        yield from walk(child)
+    waiting = [expr]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(reversed(children(node)))
 
 
-def free_names(expr: Expr) -> set[str]:
+@cache
+def free_names(expr: Expr) -> frozenset[str]:
     """The names that an expression takes from its surroundings."""
     match expr:
         case Name():
-            return {expr.id}
+            return frozenset((expr.id,))
         case Quantifier():
-            inner = free_names(expr.body) | (free_names(expr.condition) if expr.condition is not None else set())
-            start = free_names(expr.start) if expr.start is not None else set()
+            inner = free_names(expr.body) | (_NO_NAMES if expr.condition is None else free_names(expr.condition))
+            start = _NO_NAMES if expr.start is None else free_names(expr.start)
             return free_names(expr.over) | start | (inner - {expr.variable})
         case Fold():
             inner = free_names(expr.body) - {expr.variable, expr.accumulator}
             return free_names(expr.over) | free_names(expr.start) | inner
         case _:
-            return {name for child in children(expr) for name in free_names(child)}
+            return _NO_NAMES.union(*map(free_names, children(expr)))
 
 
 def path_of(expr: Expr) -> str | None:

@@ -369,7 +369,7 @@ class _AlgorithmReader:
     def refuse_circular_defaults(self, key: tuple[KeyField, ...], lets: tuple[Let, ...]) -> None:
         needs = {let.name: free_names(let.expr) for let in lets}
         for field in key:
-            needs[field.name] = free_names(field.default) if field.default is not None else set()
+            needs[field.name] = free_names(field.default) if field.default is not None else frozenset()
         for field in key:
             seen: set[str] = set()
             open_names = set(needs[field.name])

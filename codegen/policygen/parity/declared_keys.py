@@ -111,7 +111,7 @@ def _conditions(algorithm: Algorithm, rules: RuleSet) -> Iterator[Expr]:
 
 
 class _Maker:
-    """Makes whole keys of the parts that are given; the others take their default, or else the first of their values."""
+    """Makes whole keys of given parts; the others take their default, or else the first of their values."""
 
     def __init__(self, algorithm: Algorithm, values: Values) -> None:
         self._fields = variables_of(algorithm)

@@ -45,13 +45,15 @@ struct Anything
   constexpr operator T() const noexcept;
 }};
 
+template <std::size_t>
+using Initialiser = Anything;
+
 template <class T, class Indices, class = void>
 struct Takes : std::false_type
 {{}};
 
 template <class T, std::size_t... Indices>
-struct Takes<T, std::index_sequence<Indices...>, std::void_t<decltype(T{{(static_cast<void>(Indices), Anything{{}})...}})>>
-    : std::true_type
+struct Takes<T, std::index_sequence<Indices...>, std::void_t<decltype(T{{Initialiser<Indices>{{}}...}})>> : std::true_type
 {{}};
 
 template <class T, std::size_t Count>

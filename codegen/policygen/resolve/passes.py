@@ -48,6 +48,8 @@ def select(rules: Rules, names: LazyNames) -> Candidate:
 def adapt(rules: Rules) -> Pass:
     """Replaces what the target lacks, then brings every block to the target's granule."""
     alternatives = tuple((a, compiled(a.otherwise)) for a in rules.alternatives)
+    # by identity: candidates hold the points of these rules
+    threads_set = {id(point): thread_counts(point.policy) for point in rules.points}
 
     def run(candidate: Candidate) -> Candidate:
         for alternative, otherwise in alternatives:
@@ -59,7 +61,7 @@ def adapt(rules: Rules) -> Pass:
             step = Changed("adapt", ".".join(alternative.path), before, after, f"{alternative.requires}: {reason}")
             candidate = evolve(candidate, policy=replaced(candidate.policy, alternative.path, after)).with_steps(step)
         if rules.granule is not None:
-            for threads, items, nominal in thread_counts(candidate.point.policy):
+            for threads, items, nominal in threads_set[id(candidate.point)]:
                 candidate = _to_granule(rules, rules.granule, candidate, threads, items, nominal)
         return candidate
 

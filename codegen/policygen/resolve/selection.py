@@ -194,7 +194,7 @@ def _value(expr: Expr, roots: frozenset[str]) -> Part:
     return lambda _names, visible, _steps: value(visible)
 
 
-def _names_of(policy: SubPolicy) -> list[set[str]]:
+def _names_of(policy: SubPolicy) -> list[frozenset[str]]:
     found = [] if policy.scale is None else [free_names(policy.scale.by)]
     for _, value in policy.fields:
         found += _names_of(value) if isinstance(value, SubPolicy) else [free_names(value)]

@@ -274,13 +274,13 @@ class CppExpressions:
             return text
         return f"support::{name}({', '.join(args)})"
 
-    def _loop(self, expr: Quantifier | Fold, result: str, start: str, used: set[str], body: str) -> str:
+    def _loop(self, expr: Quantifier | Fold, result: str, start: str, used: frozenset[str], body: str) -> str:
         element = f"{_maybe_unused(expr.variable, used)}const auto& {local(expr.variable)}"
         loop = f"for ({element} : {self.text(expr.over)}) {{ {body} }}"
         return f"[&] {{ {type_name(expr.type)} {result} = {start}; {loop} return {result}; }}()"
 
     def _quantifier(self, expr: Quantifier) -> str:
-        used = free_names(expr.body) | (set() if expr.condition is None else free_names(expr.condition))
+        used = free_names(expr.body) | (frozenset() if expr.condition is None else free_names(expr.condition))
         result = _result(free_names(expr) | used | {expr.variable})
         body = self.text(expr.body)
         guard = "" if expr.condition is None else f"if ({self.text(expr.condition)}) "
@@ -307,12 +307,12 @@ class CppExpressions:
         return self._loop(expr, result, self.text(expr.start), used, f"{total} {result} = {self.text(expr.body)};")
 
 
-def _result(used: set[str]) -> str:
+def _result(used: frozenset[str]) -> str:
     # no name of a spec is printed with a leading underscore
     return "_result" if "result" in used else "result"
 
 
-def _maybe_unused(name: str, used: set[str]) -> str:
+def _maybe_unused(name: str, used: frozenset[str]) -> str:
     return "" if name in used else "[[maybe_unused]] "
 
 

@@ -339,9 +339,17 @@ struct policy
 
   friend POLICYGEN_FUNCTION constexpr bool operator==(const policy& a, const policy& b) noexcept
   {
-    return a.threads_per_block == b.threads_per_block && a.items_per_thread == b.items_per_thread && a.load_modifier
-        == b.load_modifier && a.store_algorithm == b.store_algorithm && a.use_bulk_copy_for_keys ==
-        b.use_bulk_copy_for_keys && a.use_bulk_copy_for_values == b.use_bulk_copy_for_values && a.unroll == b.unroll;
+    if (!(a.threads_per_block == b.threads_per_block && a.items_per_thread == b.items_per_thread && a.load_modifier ==
+        b.load_modifier && a.store_algorithm == b.store_algorithm && a.use_bulk_copy_for_keys ==
+        b.use_bulk_copy_for_keys))
+    {
+      return false;
+    }
+    if (!(a.use_bulk_copy_for_values == b.use_bulk_copy_for_values))
+    {
+      return false;
+    }
+    return a.unroll == b.unroll;
   }
   friend POLICYGEN_FUNCTION constexpr bool operator!=(const policy& a, const policy& b) noexcept
   {

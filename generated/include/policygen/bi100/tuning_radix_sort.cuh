@@ -1078,6 +1078,10 @@ POLICYGEN_FUNCTION constexpr resolution resolve(const key& k)
   const int items_of_4B_pairs = k.value_size < 8 ? (wide_offset ? 17 : 23) : (wide_offset ? 29 : 30);
   const int items_of_large_keys = k.key_size == 4 ? (keys_only ? items_of_4B_keys : items_of_4B_pairs) : (k.value_size
       < 8 ? 30 : 24);
+  // cccl-3.5/sm100-k1-v8-o4 is disabled: switched off upstream: slower on large problems
+  // cccl-3.5/sm100-k1-v8-o8 is disabled: switched off upstream: slower on large problems
+  // cccl-3.5/sm100-k2-v8-o4 is disabled: switched off upstream: slower on large problems
+  // cccl-3.5/sm100-k2-v8-o8 is disabled: switched off upstream: slower on large problems
   if (k.key_size >= 4)
   {
     // cccl-3.5/sm90-large-keys

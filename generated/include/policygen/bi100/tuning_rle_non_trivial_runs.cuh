@@ -572,6 +572,7 @@ POLICYGEN_FUNCTION constexpr resolution resolve(const key& k)
   const int registers_per_item = support::greatest(1, k.key_size / 4) + support::greatest(1, k.length_size / 4) + 1;
   const bool short_pair = k.length_size + 4 < 16;
   const bool trivial_key = k.key_is_primitive || k.key_is_trivially_copyable;
+  // cccl-3.5/sm100-int128 is disabled: commented out upstream, to be tuned: it repeats the row of 9.0
   if (k.length_size == 4 && k.length_is_primitive && k.key_size == 1 && k.key_is_primitive)
   {
     // cccl-3.5/sm100-k1

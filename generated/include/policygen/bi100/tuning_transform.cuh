@@ -131,7 +131,7 @@ struct list<T, 0>
 #endif
 
 #ifndef POLICYGEN_POLICYGEN_ITERATOR_INFO
-#define POLICYGEN_POLICYGEN_ITERATOR_INFO 0x4dfb6df6
+#define POLICYGEN_POLICYGEN_ITERATOR_INFO 0xdd15c88d
 namespace policygen
 {
 struct iterator_info
@@ -143,9 +143,12 @@ struct iterator_info
 
   friend POLICYGEN_FUNCTION constexpr bool operator==(const iterator_info& a, const iterator_info& b) noexcept
   {
-    return a.value_type_size == b.value_type_size && a.value_type_alignment == b.value_type_alignment &&
-        a.value_type_is_trivially_relocatable == b.value_type_is_trivially_relocatable && a.is_contiguous ==
-        b.is_contiguous;
+    if (!(a.value_type_size == b.value_type_size && a.value_type_alignment == b.value_type_alignment &&
+        a.value_type_is_trivially_relocatable == b.value_type_is_trivially_relocatable))
+    {
+      return false;
+    }
+    return a.is_contiguous == b.is_contiguous;
   }
   friend POLICYGEN_FUNCTION constexpr bool operator!=(const iterator_info& a, const iterator_info& b) noexcept
   {
@@ -153,7 +156,7 @@ struct iterator_info
   }
 };
 } // namespace policygen
-#elif POLICYGEN_POLICYGEN_ITERATOR_INFO != 0x4dfb6df6
+#elif POLICYGEN_POLICYGEN_ITERATOR_INFO != 0xdd15c88d
 #error "two policygen headers that disagree about iterator_info: generate both with one version of policygen"
 #endif
 

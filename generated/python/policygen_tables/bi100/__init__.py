@@ -28,7 +28,7 @@ SPEC_HASHES: dict[str, str] = {
     "scan": "d72fa5531218a437",
     "scan_by_key": "de83969e3dfa4b16",
     "segmented_radix_sort": "d0c83b123c95cde3",
-    "segmented_reduce": "7e3d6aa3c8f3d47f",
+    "segmented_reduce": "02a7d1cb1b97c38b",
     "segmented_scan": "f47deb55193a95ba",
     "segmented_sort": "8a36d9c9c3f5856d",
     "select_if": "b0978cc60dceec79",

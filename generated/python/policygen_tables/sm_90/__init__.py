@@ -28,7 +28,7 @@ SPEC_HASHES: dict[str, str] = {
     "scan": "706cdbc49c937900",
     "scan_by_key": "65adaade5b7b9904",
     "segmented_radix_sort": "846713839d25e8b2",
-    "segmented_reduce": "9b0ba3e1eb872b49",
+    "segmented_reduce": "b272b6589a842e81",
     "segmented_scan": "c95b2851c2ba8d27",
     "segmented_sort": "0d137c46191925d9",
     "select_if": "6051ff228bc9e4d6",

@@ -76,6 +76,18 @@ def items_known(num_items: int | None) -> int:
     return num_items
 
 
+def represented(cc: int | str, architectures: tuple[int, ...]) -> int:
+    """The highest of some architectures that is not above a compute capability: 90, '9.0' or 'sm_90'."""
+    text = str(cc).removeprefix("sm_").removeprefix("compute_").rstrip("af")
+    major, dot, minor = text.partition(".")
+    packed = int(major + minor) if (major + minor).isdigit() and (dot or len(text) > 1) else 0
+    below = [known for known in architectures if known <= packed < 300]
+    if not below:
+        known = ", ".join(map(str, architectures))
+        raise ValueError(f"cc: expected a compute capability such as 90 or '9.0', from {known} on, not {cc!r}")
+    return max(below)
+
+
 # Element types: size and alignment in bytes.
 ELEMENTS: dict[str, tuple[int, int]] = {
     "boolean": (1, 1),
