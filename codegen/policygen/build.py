@@ -202,21 +202,21 @@ def pieces_of_work(project: Project, targets: Sequence[str]) -> int:
 
 def _tasks(project: Project, targets: Sequence[str]) -> list[_Task]:
     # the largest piece first
-    return [_Task(), *(_Task(name, algorithm) for name in targets for algorithm in project.spec.algorithms)]
+    return [_Task(), *(_Task(name, algorithm) for name in targets for algorithm in project.built_algorithms)]
 
 
 def _reachability(project: Project, targets: Sequence[str]) -> tuple[Finding, ...]:
     """Whether every point can be selected: those of the targets, and those of the references that they read."""
-    spec = project.spec
+    spec, algorithms = project.spec, project.built_algorithms
     read = list(dict.fromkeys(_target_of(project, name).name for name in targets))
     findings: list[Finding] = []
     for target in (spec.targets[name] for name in read):
-        findings += reachability(spec, target)
+        findings += reachability(spec, target, algorithms)
     families = [target for target in spec.targets.values() if target.is_family and not target.architectures]
     for reference in dict.fromkeys(spec.targets[name].reference for name in read):
         for target in families:
             if target.reference == reference:
-                findings += reference_reachability(spec, reference, target)
+                findings += reference_reachability(spec, reference, target, algorithms)
     return tuple(findings)
 
 

@@ -82,6 +82,24 @@ class Project:
             raise SpecError(problems)
         return tuple(found)
 
+    @cached_property
+    def built_algorithms(self) -> tuple[str, ...]:
+        """The algorithms that are built: those that `policygen.toml` lists, or all.
+
+        Raises:
+            SpecError: the specs are wrong, or a name is no algorithm's: with its line, and the nearest name.
+        """
+        listed = self.root.settings.algorithms
+        problems: list[Problem] = []
+        for index, name in enumerate(listed):
+            if name not in self.spec.algorithms:
+                hint = did_you_mean(name, tuple(self.spec.algorithms))
+                path = ("project", "algorithms", index)
+                problems.append(self.root.source.problem(path, f'unknown algorithm "{name}"{hint}'))
+        if problems:
+            raise SpecError(problems)
+        return tuple(name for name in self.spec.algorithms if not listed or name in listed)
+
     def target(self, name: str, assumed: Mapping[str, str] | None = None) -> TargetInstance:
         """Finds a target by name.
 

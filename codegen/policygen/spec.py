@@ -51,7 +51,7 @@ class KeyField:
     default: Expr | None
     doc: str
     context: bool
-    location: Location
+    location: Location = field(eq=False)
 
 
 @frozen
@@ -122,7 +122,7 @@ class Point:
     benchmark: str
     evidence: str
     source: str
-    location: Location
+    location: Location = field(eq=False)
 
 
 @frozen
@@ -142,7 +142,7 @@ class Ladder:
     requires: tuple[str, ...]
     points: tuple[Point, ...]
     accept: Expr | None
-    location: Location
+    location: Location = field(eq=False)
     disabled: tuple[Point, ...] = ()
 
 
@@ -154,7 +154,7 @@ class RuleSet:
     algorithm: str
     lets: tuple[Let, ...]
     ladders: tuple[Ladder, ...]
-    location: Location
+    location: Location = field(eq=False)
 
 
 class Otherwise(Enum):
@@ -192,7 +192,7 @@ class Constraint:
     unknown_reason: str
     reason: str
     source: str
-    location: Location
+    location: Location = field(eq=False)
 
 
 @frozen
@@ -203,7 +203,7 @@ class Alternative:
     value: Scalar
     requires: str
     otherwise: Expr
-    location: Location
+    location: Location = field(eq=False)
 
 
 @frozen
@@ -214,7 +214,7 @@ class Neutral:
     when: Expr
     value: Expr
     proof: str
-    location: Location
+    location: Location = field(eq=False)
 
 
 @frozen
@@ -256,7 +256,7 @@ class Use:
     name: str
     algorithm: str
     key: tuple[tuple[str, Expr], ...]
-    location: Location
+    location: Location = field(eq=False)
 
 
 @frozen
@@ -290,7 +290,7 @@ class Algorithm:
     domains: Domains = field(repr=False)
     lists: Mapping[str, ListType] = field(repr=False)
     declares: Declarations = field(repr=False)
-    location: Location = field(repr=False)
+    location: Location = field(eq=False, repr=False)
 
     def key_field(self, name: str) -> KeyField | None:
         """The key field of that name."""
@@ -335,7 +335,7 @@ class Target:
     withheld: Mapping[str, str] = field(repr=False)
     block_rule: BlockRule | None
     rules: Mapping[str, RuleSet] = field(repr=False)
-    location: Location = field(repr=False)
+    location: Location = field(eq=False, repr=False)
 
     @property
     def is_family(self) -> bool:

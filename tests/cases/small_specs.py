@@ -73,7 +73,9 @@ class SmallSpecs:
     def ladder(self, points: str, name: str = "copy", base: str = "") -> None:
         """The reference's one ladder for an algorithm."""
         head = f'algorithm = "{name}"\n[[ladder]]\nid = "rungs"\n'
-        self.write(f"references/cccl-3.5/{name}.toml", f"{head}{f'[ladder.base]{chr(10)}{base}' if base else ''}{points}")
+        self.write(
+            f"references/cccl-3.5/{name}.toml", f"{head}{f'[ladder.base]{chr(10)}{base}' if base else ''}{points}"
+        )
 
     def chip(self, name: str, facts: dict[str, Any], rest: str = "", cc: str = "9.0") -> None:
         """A target of its own with every pass, which reads the reference as a capability."""
@@ -111,7 +113,9 @@ class SmallSpecs:
     @property
     def project(self) -> Project:
         """The folder as a project, without the packaged specs."""
-        (self.folder.parent / "policygen.toml").write_text('[project]\ntargets = ["sm_90"]\ntables_package = "tables"\n')
+        (self.folder.parent / "policygen.toml").write_text(
+            '[project]\ntargets = ["sm_90"]\ntables_package = "tables"\n'
+        )
         return _SmallProject(find_project(self.folder.parent))
 
     def files(self, *targets: str) -> dict[str, str]:

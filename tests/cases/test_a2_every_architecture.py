@@ -1,7 +1,7 @@
 """A-2: a refactor of specs that changes an architecture which nobody looked at.
 
-tests/golden/policies holds what every architecture from 5.0 to 12.1 answers for every common key; after a change that is
-meant, `pytest tests/cases --refresh-golden` takes the new answers, and the difference of the files is what to review.
+tests/golden/policies holds what every architecture from 5.0 to 12.1 answers for every common key. After a change that
+is meant, `pytest tests/cases --refresh-golden` takes the new answers; the difference of the files is what to review.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def test_a_change_on_one_architecture_alone_is_seen_and_named(tmp_path: Path, ar
 
 
 def test_a_default_that_is_lost_is_seen_on_every_architecture_that_had_it(tmp_path: Path) -> None:
-    old = "threads_per_block = 256, items_per_thread = 16 }, vec_size = 4 }\n\n[[ladder.point]]\nid = \"sm50\""
+    old = 'threads_per_block = 256, items_per_thread = 16 }, vec_size = 4 }\n\n[[ladder.point]]\nid = "sm50"'
     lines = differences(now("reduce"), edited(tmp_path, old, old.replace("vec_size = 4", "vec_size = 1")))
     changed = [int(line.split()[0].removeprefix("sm_")) for line in lines]
     assert changed == [cc for cc in KNOWN_CAPABILITIES if cc >= 60]
@@ -107,8 +107,10 @@ def test_a_refactor_that_keeps_every_policy_passes(tmp_path: Path) -> None:
     specs = SpecFolder(tmp_path)
     text = (specs.folder / REDUCE).read_text()
     head, tail = text.split('id = "two-pass"')
-    tail = tail.replace("vec_size = 4 }", "}").replace(" }, }", " } }").replace(
-        'multi_tile = { scale =', "multi_tile = { vec_size = 4, scale =", 1
+    tail = (
+        tail.replace("vec_size = 4 }", "}")
+        .replace(" }, }", " } }")
+        .replace("multi_tile = { scale =", "multi_tile = { vec_size = 4, scale =", 1)
     )
     (specs.folder / REDUCE).write_text(f'{head}id = "two-pass"{tail}')
     assert differences(now("reduce"), snapshot(specs.load(), "sm", "reduce")) == []

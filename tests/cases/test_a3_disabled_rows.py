@@ -201,7 +201,9 @@ def _asks_for_less(answer: Point, row: Point) -> bool:
     return len(str(answer.when)) < len(str(row.when))
 
 
-@pytest.mark.parametrize("path", sorted((GENERATED / "python").rglob("*.py")), ids=lambda path: f"{path.parent.name}-{path.stem}")
+@pytest.mark.parametrize(
+    "path", sorted((GENERATED / "python").rglob("*.py")), ids=lambda path: f"{path.parent.name}-{path.stem}"
+)
 def test_no_table_has_a_row_that_is_off(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     for algorithm, point in disabled():

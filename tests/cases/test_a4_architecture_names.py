@@ -42,7 +42,9 @@ def test_what_is_no_architecture_is_an_error_that_names_one(packaged: Project, n
     assert f'"{name}"' in str(caught.value)
 
 
-@pytest.mark.parametrize(("name", "near"), [("sm_9", "sm_90"), ("sm_1000", "sm_100"), ("sm_900", "sm_90"), ("sm_91", "sm_90")])
+@pytest.mark.parametrize(
+    ("name", "near"), [("sm_9", "sm_90"), ("sm_1000", "sm_100"), ("sm_900", "sm_90"), ("sm_91", "sm_90")]
+)
 def test_the_nearest_architecture_is_named(name: str, near: str) -> None:
     with pytest.raises(QuantityError, match=rf"the nearest is {near} \("):
         parse_compute_capability(name)
@@ -52,13 +54,16 @@ def test_the_order_is_that_of_versions(packaged: Project) -> None:
     """A-4: 8.9 < 9.0 < 10.0 < 10.3 < 11.0 < 12.0 < 12.1, whatever suffix a name has."""
     names = ["sm_89", "sm_90a", "sm_100f", "sm_103a", "110", "12.0", "sm_121a"]
     assert all(packaged.target(a).cc < packaged.target(b).cc for a, b in pairwise(names))
-    listed = [row["name"] for row in json.loads(CliRunner().invoke(cli, ["list", "targets", "--format", "json"]).stdout)]
+    listed = [
+        row["name"] for row in json.loads(CliRunner().invoke(cli, ["list", "targets", "--format", "json"]).stdout)
+    ]
     versions = [int(name.removeprefix("sm_")) for name in listed if name.startswith("sm_")]
     assert versions == sorted(versions)
 
 
 RUNGS = "".join(
-    f'[[ladder.point]]\nid = "from-{low}"\ncc = ">={low}"\nliteral = {{ threads_per_block = {threads}, items_per_thread = 1 }}\n'
+    f'[[ladder.point]]\nid = "from-{low}"\ncc = ">={low}"\n'
+    f"literal = {{ threads_per_block = {threads}, items_per_thread = 1 }}\n"
     for threads, low in ((256, "10.0"), (192, "9.0"), (128, "8.9"), (64, "5.0"))
 )
 

@@ -68,7 +68,8 @@ def test_list_targets(run: Run) -> None:
 def test_list_algorithms(run: Run, project: Path) -> None:
     rows = json.loads(run("list", "algorithms", "--format", "json").stdout)
     assert [row["name"] for row in rows] == list(load(project).spec.algorithms)
-    assert rows[0]["key"].startswith("accum_t, operation_t, offset_size")
+    keys = {row["name"]: row["key"] for row in rows}
+    assert keys["reduce"].startswith("accum_t, operation_t, offset_size")
 
 
 @pytest.mark.usefixtures("project")
@@ -84,7 +85,19 @@ def test_list_points(run: Run) -> None:
 def test_list_refuses_what_it_cannot_do(run: Run) -> None:
     assert 'did you mean "scan"?' in run("list", "points", "--algorithm", "scna").stderr
     result = run("list", "targets", "--algorithm", "scan")
-    assert (result.exit_code, result.stderr) == (2, "--algorithm goes with `list points`, not with `list targets`\n")
+    reason = "--algorithm goes with `list points` and `list folds`, not with `list targets`\n"
+    assert (result.exit_code, result.stderr) == (2, reason)
+    result = run("list", "folds")
+    assert (result.exit_code, result.stderr.count("--archs")) == (2, 1)
+
+
+@pytest.mark.usefixtures("project")
+def test_list_folds(run: Run) -> None:
+    rows = json.loads(run("list", "folds", "--archs", "86,75,80,75", "--algorithm", "scan", "--format", "json").stdout)
+    (scan,) = rows
+    # an int32 sum has default, tuned and default policies: neighbours alone fold in C++17
+    assert scan["by_value"] < scan["contiguous"] < scan["unfolded"] == 3 * scan["keys"]
+    assert run("list", "folds", "--archs", "75,7x").exit_code == 2
 
 
 def test_include_dir_says_whether_there_is_anything(run: Run, built: Path) -> None:

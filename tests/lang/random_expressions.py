@@ -363,21 +363,22 @@ class _Writer:
         text = operands[0]
         for operand in operands[1:]:
             text += f" {self._pick(('==', '!=', '<', '<=', '>', '>='))} {operand}"
+        return self._readable(at, f"({text})")
+
+    def _readable(self, at: _Place, text: str) -> str:
         try:
             parse(text, at.scope)
         except ExpressionError:  # a constant that the other operand's type does not reach
             return self._test(at)
-        return f"({text})"
+        return text
 
     def _equal_truths(self, at: _Place, depth: int) -> str:
         return f"({self.truth(at, depth)} {self._pick(('==', '!='))} {self.truth(at, depth)})"
 
     def _membership(self, at: _Place, depth: int) -> str:
         operand = self.integer(at, depth)
-        # a negative constant for a uint32 is an error
-        constants = [c for c in _CONSTANTS if not (operand.endswith("delay") and c.startswith("-"))]
-        values = [self._pick(constants) for _ in range(self._pick((1, 2, 3)))]
-        return f"({operand} {self._pick(('in', 'not in'))} ({', '.join(values)},))"
+        values = [self._pick(_CONSTANTS) for _ in range(self._pick((1, 2, 3)))]
+        return self._readable(at, f"({operand} {self._pick(('in', 'not in'))} ({', '.join(values)},))")
 
     def _joined(self, at: _Place, depth: int) -> str:
         op = self._pick((" and ", " or "))

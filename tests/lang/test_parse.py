@@ -113,6 +113,7 @@ REFUSED = {
     "accum_size == 3000000000": "`accum_size` is int32 and never reaches 3000000000",
     "2147483648 > any32": "`any32` is int32 and never reaches 2147483648",
     "delay >= -1": "`delay` is uint32 and never reaches -1",
+    "int64(accum_size) < 3000000000": "`accum_size` is int32 and never reaches 3000000000",
     # enumerators
     "accum_t == 'flot32'": "'flot32' is not an enumerator of element_t; did you mean \"float32\"?",
     "'flot32' != accum_t": "'flot32' is not an enumerator of element_t; did you mean \"float32\"?",

@@ -137,7 +137,7 @@ def test_an_unknown_feature(specs: SpecFolder) -> None:
 
 
 def test_an_unknown_feature_of_a_target(specs: SpecFolder) -> None:
-    line = specs.edit(BI100, "cp_async        = false", "cp_asink        = false")
+    line = specs.edit(BI100, "cp_async            = false", "cp_asink            = false")
     assert specs.problems() == [
         f"specs/{BI100}:{line - 2}: features: says nothing about cp_async: write cp_async = true or false",
         f'specs/{BI100}:{line}: features.cp_asink: unknown feature; did you mean "cp_async"?',
@@ -202,7 +202,7 @@ def test_division_by_zero_asks_for_a_guard(specs: SpecFolder) -> None:
 def test_all_problems_of_all_files_are_found_in_one_run(specs: SpecFolder) -> None:
     specs.edit(SCAN, 'requires = ["lookahead_scan"]', 'requires = ["lookahed_scan"]')
     specs.edit(REDUCE, "threads_per_block = 640", "threads_per_block = 6400")
-    specs.edit(BI100, "cp_async        = false", 'cp_async        = "maybe"')
+    specs.edit(BI100, "cp_async            = false", 'cp_async            = "maybe"')
     assert [p.split(":")[0] for p in specs.problems()] == [f"specs/{REDUCE}", f"specs/{SCAN}", f"specs/{BI100}"]
 
 

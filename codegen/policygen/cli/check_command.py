@@ -14,7 +14,6 @@ from policygen.cli.session import stop
 
 if TYPE_CHECKING:
     from policygen.build import Build
-    from policygen.build import pieces_of_work
     from policygen.emit.drift import PolicyChange
     from policygen.emit.writer import Drift
 
@@ -29,6 +28,7 @@ def check(session: Session) -> None:
     """
     from policygen.build import WorkerLost
     from policygen.build import build
+    from policygen.build import pieces_of_work
     from policygen.build import owner_of
     from policygen.cli.output import built_targets
     from policygen.cli.output import output_errors

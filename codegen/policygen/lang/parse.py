@@ -200,6 +200,8 @@ def _beyond(value: int) -> str:
 
 def _reached(expr: Expr, value: Scalar) -> None:
     """Refuses a comparison with what no value of the other operand's type comes up to."""
+    while isinstance(expr, Call) and expr.function == "int64":
+        (expr,) = expr.args
     assert isinstance(expr.type, IntType)
     if not expr.type.low <= int(value) <= expr.type.high:
         raise ExpressionError(f"`{_summary(expr)}` is {expr.type} and never reaches {value}")

@@ -39,6 +39,7 @@ class ProjectSettings:
 
     Attributes:
         targets: Names of the targets that `build --all` writes and `check` compares; never empty, each once.
+        algorithms: Names of the algorithms that are built; empty for all.
         output: Folder of the generated files, relative to the project's folder and inside it.
         tables_package: Import name of the generated Python tables.
         tables_distribution: Name under which the tables are installed; by default that of the package with
@@ -46,6 +47,7 @@ class ProjectSettings:
     """
 
     targets: tuple[str, ...]
+    algorithms: tuple[str, ...] = ()
     output: str = "generated"
     tables_package: str = "policygen_tables"
     tables_distribution: str = Factory(lambda self: self.tables_package.replace("_", "-"), takes_self=True)
@@ -115,6 +117,7 @@ def _converter() -> Converter:
     converter = Converter(forbid_extra_keys=True)
     hooks = {
         "targets": _targets,
+        "algorithms": _algorithms,
         "output": _output,
         "tables_package": _tables_package,
         "tables_distribution": _tables_distribution,
@@ -159,6 +162,12 @@ def _targets(value: object, _: object) -> tuple[str, ...]:
         if value.count(name) > 1:
             raise ValueError(f'"{name}" is listed twice; list every target once')
     return tuple(value)
+
+
+def _algorithms(value: object, _: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not value or not all(isinstance(name, str) for name in value):
+        raise ValueError(f'expected a list of algorithms such as ["reduce", "scan"], not {_shown(value)}')
+    return tuple(dict.fromkeys(value))
 
 
 def _output(value: object, _: object) -> str:

@@ -17,6 +17,7 @@ from policygen.lang.tree import walk
 from policygen.loading.collector import Collector
 from policygen.loading.collector import field_paths
 from policygen.loading.layers import Layered
+from policygen.loading.layers import Written
 from policygen.loading.toml_positions import KeyPath
 from policygen.model.ranges import Interval
 from policygen.model.types import INT32
@@ -101,19 +102,14 @@ class SubPolicies:
         )
         if written_value is not None:
             nominal = field.name in layered.counts and layered.form == "nominal"
+            if nominal and isinstance(written_value.value, str) and self._is_resolved(field, written_value):
+                return _default(field)
             within = field.interval
             if nominal and within is not None:
                 within = Interval(1, within.high)
             found = self._collector.expression(
                 written_value.path, written_value.value, self._scope, field.type, self._domains, within
             )
-            resolved = self._resolved_count(found) if nominal and found is not None else None
-            if resolved is not None:
-                self._collector.report(
-                    written_value.path,
-                    f"{resolved} is resolved, and would be scaled twice: "
-                    f'take it as it is, with literal = {{ {field.name} = .. }} or copy = ".."',
-                )
             return found if found is not None else _default(field)
         if source is not None and copied:
             return Field(source, field.name, field.type)
@@ -122,6 +118,22 @@ class SubPolicies:
             name = ".".join((*at, field.name))
             self._collector.report(self._where, f"{name} is not set: set it here or in the ladder's base")
         return _default(field)
+
+    def _is_resolved(self, field: StructField, written: Written) -> bool:
+        """Whether a nominal count is made of resolved ones, which is reported."""
+        before = len(self._collector.problems)
+        expr = self._collector.expression(written.path, written.value, self._scope, field.type)
+        if expr is None:
+            del self._collector.problems[before:]  # reported where the count is read
+            return False
+        count = self._resolved_count(expr)
+        if count is not None:
+            self._collector.report(
+                written.path,
+                f"{count} is resolved, and would be scaled twice: "
+                f'take it as it is, with literal = {{ {field.name} = .. }} or copy = ".."',
+            )
+        return count is not None
 
     def _resolved_count(self, expr: Expr) -> str | None:
         """The first count of a resolved policy that an expression is made of, lets included."""

@@ -13,22 +13,26 @@ _FEW = 8
 """How many valid names a message lists when none of them is near."""
 
 
+def _told(line: int | Callable[[], int | None] | None) -> int | None:
+    return line() if callable(line) else line
+
+
 @frozen
 class Location:
     """A place in a spec file.
 
     Attributes:
         file: Name of the file as the user knows it, with forward slashes.
-        line: Line, counted from 1; None where it cannot be known. It is no part of equality.
+        line: Line, counted from 1; None where it cannot be known.
     """
 
     file: str
-    _line: int | Callable[[], int | None] | None = field(default=None, eq=False)
+    _line: int | Callable[[], int | None] | None = field(default=None, eq=_told)
 
     @property
     def line(self) -> int | None:
         """The line; it may be looked up only now, since most places are never told."""
-        return self._line() if callable(self._line) else self._line
+        return _told(self._line)
 
     def __str__(self) -> str:
         return self.file if self.line is None else f"{self.file}:{self.line}"

@@ -172,15 +172,18 @@ def mismatches(
         SpecError: the reference does not answer every key.
     """
     found: list[_Difference] = []
+    agreed: set[str] = set()
     for group in _groups(spec, algorithm, capabilities, nvcc):
         resolver, differences = Resolver(group.rules), _Differences(Suspects(spec, group.instance, algorithm))
         for key, answers in zip(keys, theirs, strict=True):
             candidate = resolver.selected(key)
             for position in group.positions:
-                if candidate.policy != answers[position]:
+                if candidate.policy == answers[position]:
+                    agreed.add(candidate.point.id)
+                else:
                     differences.note(capabilities[position], key, candidate, answers[position])
         found += differences.found
-    return tuple(sorted(_told(found), key=_place))
+    return tuple(sorted(_told(found, agreed), key=_place))
 
 
 @frozen
@@ -251,14 +254,20 @@ class _Differences:
         self._known[alike].capabilities.add(cc)
 
 
-def _told(differences: Sequence[_Difference]) -> Iterator[Mismatch]:
-    """The fields of each difference, at the suspect that explains most of all differences."""
+def _told(differences: Sequence[_Difference], agreed: set[str]) -> Iterator[Mismatch]:
+    """The fields of each difference, at the suspect that explains most of all differences.
+
+    A point that never gives what CCCL gives is itself what has to be edited: one that answers in another's place is
+    right where it does not.
+    """
     explained: Counter[str] = Counter()
     for difference in differences:
         for suspect in difference.suspects:
             explained[suspect.id] += difference.count
     for difference in differences:
-        point = max(difference.suspects, key=lambda suspect: explained[suspect.id])
+        point = difference.candidate.point
+        if point.id in agreed:
+            point = max(difference.suspects, key=lambda suspect: explained[suspect.id])
         for path, ours, theirs in fields_that_differ(difference.candidate.policy, difference.theirs):
             yield Mismatch(
                 cc=difference.cc,

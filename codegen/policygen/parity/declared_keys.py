@@ -10,9 +10,11 @@ that are evenly spread over them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
+from itertools import chain
 from math import gcd
 from math import prod
 from typing import Any
@@ -66,18 +68,33 @@ def declared_keys(spec: Spec, algorithm: str, target: Target, budget: int = BUDG
     """
     described, rules = spec.algorithms[algorithm], spec.references[target.reference][algorithm]
     values = _values(described, rules)
+    around = chain.from_iterable(neighbourhoods(spec, algorithm, target).values())
+    return _distinct(chain(around, _crossed(_Maker(described, values), values, budget)))
+
+
+def neighbourhoods(spec: Spec, algorithm: str, target: Target) -> dict[str, list[dict[str, Any]]]:
+    """For each active point that answers some key the keys around that one, by the point's id.
+
+    Args:
+        spec: the specs.
+        algorithm: one that the target's reference has.
+        target: the family whose reference it is.
+
+    Raises:
+        SpecError: a rule needs a fact that the target does not know.
+    """
+    described, rules = spec.algorithms[algorithm], spec.references[target.reference][algorithm]
+    values = _values(described, rules)
     make = _Maker(described, values)
-    found: dict[str, dict[str, Any]] = {}
+    return {
+        finding.point.id: _distinct(_neighbours(make, values, finding.key))
+        for finding in rule_set_reachability(spec, target, rules)
+        if isinstance(finding, Witness) and finding.point.status is Status.ACTIVE
+    }
 
-    def add(keys: Iterator[dict[str, Any]]) -> None:
-        for key in keys:
-            found.setdefault(repr(key), key)
 
-    for finding in rule_set_reachability(spec, target, rules):
-        if isinstance(finding, Witness) and finding.point.status is Status.ACTIVE:
-            add(_neighbours(make, values, finding.key))
-    add(_crossed(make, values, budget))
-    return list(found.values())
+def _distinct(keys: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    return list({repr(key): key for key in keys}.values())
 
 
 def _values(algorithm: Algorithm, rules: RuleSet) -> dict[str, tuple[Any, ...]]:

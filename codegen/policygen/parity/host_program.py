@@ -53,7 +53,8 @@ struct Takes : std::false_type
 {{}};
 
 template <class T, std::size_t... Indices>
-struct Takes<T, std::index_sequence<Indices...>, std::void_t<decltype(T{{Initialiser<Indices>{{}}...}})>> : std::true_type
+struct Takes<T, std::index_sequence<Indices...>, std::void_t<decltype(T{{Initialiser<Indices>{{}}...}})>>
+    : std::true_type
 {{}};
 
 template <class T, std::size_t Count>

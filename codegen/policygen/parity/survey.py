@@ -24,6 +24,7 @@ from policygen.spec import Algorithm
 from policygen.spec import Spec
 
 _TUNINGS: Final = "cub/device/dispatch/tuning"
+_TELLING: Final = re.compile(r"has no member|has a member|has another length")
 _SELECTOR: Final = re.compile(r"\bpolicy_selector\b")
 
 
@@ -104,15 +105,15 @@ def _oracle(
 
 
 def _wrong(shapes: Sequence[SelectorShape], error: CompilationError) -> dict[str, str]:
-    """What is wrong with which of some selectors, by the compiler's first error in each."""
+    """What is wrong with which of some selectors, by the most telling of the compiler's errors in each."""
     names = {shape.algorithm for shape in shapes}
     headers = {PurePosixPath(shape.header).name: shape.algorithm for shape in shapes}
-    wrong: dict[str, str] = {}
+    errors: dict[str, list[str]] = {}
     for file, said in error.errors:
         name = file if file in names else headers.get(PurePosixPath(file).name)
         if name is not None:
-            wrong.setdefault(name, _readable(said))
-    return wrong
+            errors.setdefault(name, []).append(_readable(said))
+    return {name: next(filter(_TELLING.search, said), said[0]) for name, said in errors.items()}
 
 
 def _wrong_alone(shapes: Sequence[SelectorShape], toolchain: Toolchain, cache: Path) -> dict[str, str]:
@@ -128,10 +129,11 @@ def _wrong_alone(shapes: Sequence[SelectorShape], toolchain: Toolchain, cache: P
 
 def _readable(said: str) -> str:
     """A compiler's message without the inline namespaces of CUB's versions."""
-    text = re.sub(r"\b_V_\d+(_\w+)?::|<unnamed>::", "", said).strip()
-    unknown = re.search(r"unknown member: ([\w.\[\]]+)", text)
-    if unknown is not None:
-        return f"{unknown[1]} has a member that the spec does not know"
+    text = re.sub(r"\b(_V|CUB)_\d+(_\w+)?::|::(_V|CUB)_\d+(_\w+)?(?=\")|<unnamed>::", "", said).strip()
+    for asserted, meaning in (("unknown member", "a member that the spec does not know"), ("another length",) * 2):
+        found = re.search(asserted + r": ([\w.\[\]]+)", text)
+        if found is not None:
+            return f"{found[1]} has {meaning}"
     return text
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Mapping
 from typing import Any
@@ -82,8 +83,8 @@ class Unproven:
 Finding: TypeAlias = Witness | Unreachable | Unproven
 
 
-def reachability(spec: Spec, target: Target) -> tuple[Finding, ...]:
-    """Looks for a witness of each of a target's own points, in the order of the specs.
+def reachability(spec: Spec, target: Target, algorithms: Collection[str] | None = None) -> tuple[Finding, ...]:
+    """Looks for a witness of each of a target's own points (of some algorithms, or all), in the order of the specs.
 
     Points of a target that it extends are judged there, not here: one chip of a family reaches only some of them.
     Disabled points need none. Facts are taken as they are effective; only the compiler's version is varied where rules
@@ -94,18 +95,21 @@ def reachability(spec: Spec, target: Target) -> tuple[Finding, ...]:
     """
     return tuple(
         finding
-        for finding in _findings(spec, target, target.rules)
+        for finding in _findings(spec, target, _of(target.rules, algorithms))
         if finding.point.location.file == target.location.file
     )
 
 
-def reference_reachability(spec: Spec, reference: str, target: Target) -> tuple[Finding, ...]:
-    """Looks for a witness of each point of a reference, at some capability of a family.
+def reference_reachability(
+    spec: Spec, reference: str, target: Target, algorithms: Collection[str] | None = None
+) -> tuple[Finding, ...]:
+    """Looks for a witness of each point of a reference (of some algorithms, or all), at some capability of a family.
 
     Raises:
         SpecError: a rule needs a fact that the family does not know.
     """
-    return _findings(spec, evolve(target, reference=reference), spec.references.get(reference, {}))
+    rules = _of(spec.references.get(reference, {}), algorithms)
+    return _findings(spec, evolve(target, reference=reference), rules)
 
 
 def rule_set_reachability(spec: Spec, target: Target, rules: RuleSet) -> tuple[Finding, ...]:
@@ -115,6 +119,10 @@ def rule_set_reachability(spec: Spec, target: Target, rules: RuleSet) -> tuple[F
         SpecError: a rule needs a fact that the target does not know.
     """
     return tuple(_RuleSetSearch(spec, target, rules, {}).findings())
+
+
+def _of(rules: Mapping[str, RuleSet], algorithms: Collection[str] | None) -> Mapping[str, RuleSet]:
+    return {name: own for name, own in rules.items() if algorithms is None or name in algorithms}
 
 
 def _findings(spec: Spec, target: Target, rules: Mapping[str, RuleSet]) -> tuple[Finding, ...]:

@@ -208,8 +208,10 @@ class _HeaderPrinter:
         if self._algorithm.types:
             for name in ("type_t", "op_kind_t"):
                 add(EnumType(self._vocabulary.enumerations[name]))
-        for field in self._algorithm.key:
-            add(field.type)
+        used = [program.rules.algorithm for own in self._programs for _, program in own.uses]
+        for algorithm in (self._algorithm, *used):
+            for field in algorithm.key:
+                add(field.type)
         for struct in self._structs():
             add(RecordType(struct))
         return list(found.values())

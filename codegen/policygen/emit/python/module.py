@@ -231,7 +231,19 @@ class _ModulePrinter:
             *folded,
             f"    return POINTS[_whole({names})[1]]",
         ]
-        return ["", "", *signature, *docstring(doc, "    "), *tail, *point]
+        return ["", "", *signature, *docstring(doc, "    "), *tail, *point, *self._architecture_function()]
+
+    def _architecture_function(self) -> list[str]:
+        if not self._variants.is_family:
+            return []
+        doc = "The architecture whose rules answer for a capability: the lowest that has them. Raises ValueError."
+        return [
+            "",
+            "",
+            "def architecture(cc: int | str) -> int:",
+            f'    """{doc}"""',
+            "    return represented(cc, _ARCHITECTURES)",
+        ]
 
     def _whole_function(self) -> list[str]:
         """Defaults, checks, selection."""

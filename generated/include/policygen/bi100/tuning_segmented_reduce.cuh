@@ -71,6 +71,21 @@ enum class op_kind_t
 #error "two policygen headers that disagree about op_kind_t: generate both with one version of policygen"
 #endif
 
+#ifndef POLICYGEN_POLICYGEN_DETERMINISM_T
+#define POLICYGEN_POLICYGEN_DETERMINISM_T 0x33a92189
+namespace policygen
+{
+enum class determinism_t
+{
+  not_guaranteed,
+  run_to_run,
+  gpu_to_gpu,
+};
+} // namespace policygen
+#elif POLICYGEN_POLICYGEN_DETERMINISM_T != 0x33a92189
+#error "two policygen headers that disagree about determinism_t: generate both with one version of policygen"
+#endif
+
 #ifndef POLICYGEN_POLICYGEN_BLOCKREDUCEALGORITHM
 #define POLICYGEN_POLICYGEN_BLOCKREDUCEALGORITHM 0x37b652e4
 namespace policygen
