@@ -229,3 +229,10 @@ def test_an_unreachable_point_fails_the_build(tmp_path: Path) -> None:
     assert (problem.line, problem.key) == (line, "sm70-f32")
     assert "never selected: " in problem.reason
     assert 'status = "unreachable"' in problem.reason
+
+
+def test_a_word_of_the_language_is_no_name(specs: SpecFolder) -> None:
+    specs.edit(SCAN, 'large_accum = "accum_size > 128"', 'large_accum = "accum_size > 128"\nsum = "accum_size + 1"')
+    assert [p.partition(": ")[2] for p in specs.problems()] == [
+        "let.sum: `sum` is a word of the language or of generated files; choose another name"
+    ]

@@ -28,8 +28,8 @@ def check(session: Session) -> None:
     """
     from policygen.build import WorkerLost
     from policygen.build import build
-    from policygen.build import pieces_of_work
     from policygen.build import owner_of
+    from policygen.build import pieces_of_work
     from policygen.cli.output import built_targets
     from policygen.cli.output import output_errors
     from policygen.cli.output import recover_output

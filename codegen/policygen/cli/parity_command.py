@@ -192,6 +192,7 @@ def _point(spec: Spec, algorithm: str, point: PointMismatches) -> dict[str, Any]
     return {
         "point": point.point,
         "location": str(point.location),
+        "or_edit": list(point.also),
         "policies": point.count,
         "architectures": [_version(cc) for cc in point.capabilities],
         "fields": [
@@ -225,6 +226,7 @@ def _text(answer: Mapping[str, Any]) -> Iterator[str]:
             for field in point["fields"]:
                 yield f"    {field['field']}: {field['ours']} here, {field['cccl']} in CCCL"
             yield f"    for example {_example(point)}"
+            yield from (f"    or edit {other}" for other in point["or_edit"])
     for header in answer["unknown_headers"]:
         yield f"no spec describes the selector of {header}"
     different = sum(len(row["points"]) for row in answer["algorithms"])
@@ -251,8 +253,9 @@ def _markdown(answer: Mapping[str, Any]) -> Iterator[str]:
         yield "|---|---|---:|---|---|"
         for point in row["points"]:
             fields = [f"{field['field']}: {field['ours']} -> {field['cccl']}" for field in point["fields"]]
+            places = " or ".join([f"{point['point']} ({point['location']})", *point["or_edit"]])
             yield (
-                f"| {point['point']} ({point['location']}) | {'<br>'.join(map(_cell, fields))} | {point['policies']:,} "
+                f"| {places} | {'<br>'.join(map(_cell, fields))} | {point['policies']:,} "
                 f"| {_range(answer, point['architectures'])} | `{_cell(_example(point))}` |"
             )
     if answer["unknown_headers"]:

@@ -46,7 +46,8 @@ from policygen.model.types import VersionType
 _ARITHMETIC = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%"}
 _COMPARISONS = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
 _QUANTIFIERS = ("all", "any", "sum", "min", "max")
-_WORDS = frozenset((*BUILTINS, *_QUANTIFIERS, "fold", "len"))
+LANGUAGE_WORDS = frozenset((*BUILTINS, *_QUANTIFIERS, "fold", "len"))
+"""Names that the language has for itself; a spec gives none of its own that name."""
 _MOST_LEVELS = 100
 """Far beyond any rule, far within what Python's recursion and a C++ compiler's brackets take."""
 _TOO_DEEP = f"nested more than {_MOST_LEVELS} levels deep; name parts of it with let"
@@ -270,7 +271,7 @@ class _Reader:
     def _name(self, name: str) -> Expr:
         if name in self._scope.names:
             return Name(name, self._scope.names[name])
-        if name in self._scope.functions or name in self._scope.tables or name in _WORDS:
+        if name in self._scope.functions or name in self._scope.tables or name in LANGUAGE_WORDS:
             raise ExpressionError(f"`{name}` is a function: call it, such as {name}(..)")
         raise ExpressionError(f"unknown name `{name}`{did_you_mean(name, tuple(self._scope.names))}", unknown=name)
 
@@ -397,7 +398,7 @@ class _Reader:
             return self._lookup(name, node)
         if name in BUILTINS:
             return self._builtin(name, node)
-        known = (*_WORDS, *self._scope.functions, *self._scope.tables)
+        known = (*LANGUAGE_WORDS, *self._scope.functions, *self._scope.tables)
         raise ExpressionError(
             f"a call of `{name}` is not allowed: it is no function of the language{did_you_mean(name, known)}"
         )
@@ -440,7 +441,7 @@ class _Reader:
 
     def _fresh(self, name: str) -> str:
         scope = self._scope
-        if name in scope.names or name in scope.functions or name in scope.tables or name in _WORDS:
+        if name in scope.names or name in scope.functions or name in scope.tables or name in LANGUAGE_WORDS:
             raise ExpressionError(f"the variable `{name}` hides another name: choose a new one")
         return name
 

@@ -11,6 +11,7 @@ from attrs import frozen
 
 from policygen.lang.intervals import Domains
 from policygen.lang.intervals import interval_of
+from policygen.lang.parse import LANGUAGE_WORDS
 from policygen.lang.parse import ExpressionError
 from policygen.lang.parse import convert
 from policygen.lang.tree import Function
@@ -32,6 +33,9 @@ from policygen.model.types import Struct
 from policygen.model.types import StructField
 from policygen.model.types import Type
 from policygen.spec import Let
+
+_GENERATED = frozenset(("quotient", "remainder", "select", "whole", "resolve", "resolution", "is_valid", "holds"))
+"""What generated files define beside the functions of a spec."""
 
 ROLE_RANGES = {
     Role.THREADS: Interval(0, 1024),
@@ -259,6 +263,9 @@ def _fresh(collector: Collector, path: KeyPath, name: str, scope: Scope) -> bool
         return False
     if name in scope.names or name in scope.functions or name in scope.tables:
         collector.report(path, f"`{name}` is defined already; choose another name")
+        return False
+    if name in LANGUAGE_WORDS or name in _GENERATED:
+        collector.report(path, f"`{name}` is a word of the language or of generated files; choose another name")
         return False
     return True
 

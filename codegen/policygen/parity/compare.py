@@ -11,6 +11,7 @@ from typing import Any
 from typing import Final
 
 from attrs import define
+from attrs import evolve
 from attrs import frozen
 
 from policygen.model.problems import Location
@@ -47,6 +48,7 @@ class Mismatch:
         answered: id of the point that answered: another one, where the condition of the point to edit is wrong.
         count: the policies that differ in this way: keys times capabilities.
         capabilities: all capabilities on which they do.
+        also: another point to edit instead, with its place, where that explains as much; else empty.
     """
 
     cc: int
@@ -59,6 +61,7 @@ class Mismatch:
     answered: str
     count: int
     capabilities: tuple[int, ...]
+    also: str
 
     @property
     def field(self) -> str:
@@ -74,6 +77,7 @@ class PointMismatches:
         first: one of them for each field that differs, of the first key and capability that show it.
         count: the policies that differ.
         capabilities: on which they do.
+        also: other points, with their places, of which one may have to be edited instead.
     """
 
     point: str
@@ -81,10 +85,12 @@ class PointMismatches:
     first: tuple[Mismatch, ...]
     count: int
     capabilities: tuple[int, ...]
+    also: tuple[str, ...]
 
     def __str__(self) -> str:
         fields = ", ".join(f"{m.field} {m.ours}, CCCL {m.theirs}" for m in self.first)
-        return f"{self.location}: {self.point}: {self.count:,} policies differ: {fields}"
+        also = "".join(f"; or edit {other}" for other in self.also)
+        return f"{self.location}: {self.point}: {self.count:,} policies differ: {fields}{also}"
 
 
 @frozen
@@ -171,6 +177,7 @@ def mismatches(
     Raises:
         SpecError: the reference does not answer every key.
     """
+    spec = _without_fitting(spec)
     found: list[_Difference] = []
     agreed: set[str] = set()
     for group in _groups(spec, algorithm, capabilities, nvcc):
@@ -184,6 +191,15 @@ def mismatches(
                     differences.note(capabilities[position], key, candidate, answers[position])
         found += differences.found
     return tuple(sorted(_told(found, agreed), key=_place))
+
+
+def _without_fitting(spec: Spec) -> Spec:
+    """The specs without what comes after selection and scaling, which need not even be specialised then."""
+    algorithms = {
+        name: evolve(algorithm, constraints=(), alternatives=(), neutrals=())
+        for name, algorithm in spec.algorithms.items()
+    }
+    return evolve(spec, algorithms=algorithms)
 
 
 @frozen
@@ -261,13 +277,17 @@ def _told(differences: Sequence[_Difference], agreed: set[str]) -> Iterator[Mism
     right where it does not.
     """
     explained: Counter[str] = Counter()
+    answered: Counter[str] = Counter()
     for difference in differences:
+        answered[difference.candidate.point.id] += difference.count
         for suspect in difference.suspects:
             explained[suspect.id] += difference.count
     for difference in differences:
-        point = difference.candidate.point
-        if point.id in agreed:
+        own = point = difference.candidate.point
+        if own.id in agreed:
             point = max(difference.suspects, key=lambda suspect: explained[suspect.id])
+        # either another point should have answered, or this one should answer otherwise
+        unclear = own.id != point.id and answered[own.id] >= explained[point.id]
         for path, ours, theirs in fields_that_differ(difference.candidate.policy, difference.theirs):
             yield Mismatch(
                 cc=difference.cc,
@@ -277,9 +297,10 @@ def _told(differences: Sequence[_Difference], agreed: set[str]) -> Iterator[Mism
                 theirs=theirs,
                 point=point.id,
                 location=point.location,
-                answered=difference.candidate.point.id,
+                answered=own.id,
                 count=difference.count,
                 capabilities=tuple(sorted(difference.capabilities)),
+                also=f"{own.id} ({own.location})" if unclear else "",
             )
 
 
@@ -291,8 +312,13 @@ def _gathered(found: list[Mismatch]) -> PointMismatches:
     first: dict[Path, Mismatch] = {}
     for mismatch in found:
         first.setdefault(mismatch.path, mismatch)
-    one = found[0]
     # a policy that differs in several fields is told of once for each
     policies = {(id(mismatch.key), mismatch.cc, mismatch.answered): mismatch.count for mismatch in found}
-    capabilities = sorted({cc for mismatch in found for cc in mismatch.capabilities})
-    return PointMismatches(one.point, one.location, tuple(first.values()), sum(policies.values()), tuple(capabilities))
+    return PointMismatches(
+        point=found[0].point,
+        location=found[0].location,
+        first=tuple(first.values()),
+        count=sum(policies.values()),
+        capabilities=tuple(sorted({cc for mismatch in found for cc in mismatch.capabilities})),
+        also=tuple(sorted({mismatch.also for mismatch in found if mismatch.also})),
+    )

@@ -97,7 +97,8 @@ class Suspects:
         free = evolve(point, cc=None, num_items=None, when=TRUE)
         free_ladder = evolve(ladder, when=TRUE, requires=(), points=(free,), accept=None)
         free_rules = evolve(rule_set, ladders=(free_ladder,))
-        references = {self._instance.target.reference: {self._algorithm: free_rules}}
+        reference = self._instance.target.reference
+        references = {reference: {**self._spec.references[reference], self._algorithm: free_rules}}
         resolver: list[Resolver] = []
 
         def policy(key: Mapping[str, Any]) -> Mapping[str, Any] | None:
