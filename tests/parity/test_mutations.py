@@ -71,6 +71,7 @@ def numbers(spec: Spec) -> list[Number]:
         for point in live_points(rules):
             for part in ("when", "policy"):
                 for steps, const in constants(getattr(point, part), (part,)):
+                    assert isinstance(const.value, int)
                     found.append(Number(algorithm, point.id, steps, const.value))
             if point.cc is not None:
                 bounds = (("low", point.cc.low), ("high", point.cc.high))
@@ -205,7 +206,8 @@ def test_two_hundred_changed_numbers_are_found_where_they_are(spec: Spec, oracle
         if not found:
             equivalent.append(told)
         else:
-            places = {mismatch.point for mismatch in found} | {mismatch.also.split(" ")[0] for mismatch in found}
+            places = {mismatch.point for mismatch in found}
+            places |= {other.split(" ")[0] for mismatch in found for other in mismatch.also}
             if number.point not in places:
                 elsewhere.append(f"{told}: found at {sorted(places)}")
     assert elsewhere == []

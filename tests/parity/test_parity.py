@@ -1,4 +1,4 @@
-"""The reference points of the specs against CCCL's own selectors, over random keys on every architecture."""
+"""The reference points of the specs against CCCL's own selectors, over keys of the domains on every architecture."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from policygen.loading.spec_files import load_spec
 from policygen.loading.spec_files import spec_files
 from policygen.model.capabilities import KNOWN_CAPABILITIES
 from policygen.parity.compare import compare
+from policygen.parity.declared_keys import declared_keys
 from policygen.parity.oracle import Oracle
 from policygen.parity.random_keys import random_keys
 from policygen.parity.spec_shapes import selector_shape
@@ -25,8 +26,9 @@ from policygen.spec import Spec
 pytestmark = pytest.mark.cuda
 
 REFERENCE = "cccl-3.5"
-ALGORITHMS = ("reduce", "scan", "transform")
-KEYS = 10_000
+ALGORITHMS = tuple(sorted(path.stem for path in (data_dir("specs") / "references" / REFERENCE).glob("*.toml")))
+KEYS = {"reduce": 10_000, "scan": 10_000, "transform": 10_000}
+FEWER_KEYS = 2_000
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +49,7 @@ def oracle(spec: Spec, toolchain: Toolchain, pytestconfig: pytest.Config) -> Ora
     if not toolchain.cccl_version.startswith("3.5."):
         pytest.skip(f"the reference is CCCL 3.5; found {toolchain.cccl_version}")
     assert pytestconfig.cache is not None
-    shapes = [selector_shape(spec.algorithms[name]) for name in ALGORITHMS]
+    shapes = [selector_shape(algorithm) for algorithm in spec.algorithms.values()]
     return Oracle.build(shapes, toolchain, pytestconfig.cache.mkdir("host-programs"))
 
 
@@ -57,17 +59,43 @@ def keys_of(spec: Spec, algorithm: str, count: int, seed: int = 1) -> list[dict[
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_the_reference_equals_cccl(spec: Spec, oracle: Oracle, algorithm: str) -> None:
-    keys = keys_of(spec, algorithm, KEYS)
+    keys = keys_of(spec, algorithm, KEYS.get(algorithm, FEWER_KEYS))
     report = compare(spec, algorithm, KNOWN_CAPABILITIES, keys, oracle, oracle.toolchain.nvcc_version)
     assert [str(point) for point in report.by_point()] == []
-    assert report.compared == KEYS * 20
+    assert report.compared == len(keys) * 20
     assert (report.nvcc, report.cccl) == (oracle.toolchain.nvcc_version, oracle.toolchain.cccl_version)
+
+
+@pytest.mark.parametrize("algorithm", ["merge", "radix_sort", "reduce", "topk"])
+def test_the_reference_equals_cccl_over_the_declared_domains(spec: Spec, oracle: Oracle, algorithm: str) -> None:
+    keys = declared_keys(spec, algorithm, spec.targets["sm"])
+    report = compare(spec, algorithm, KNOWN_CAPABILITIES, keys, oracle, oracle.toolchain.nvcc_version)
+    assert [str(point) for point in report.by_point()] == []
+
+
+def test_a_fault_in_a_policy_that_another_algorithm_uses_is_told_of(oracle: Oracle, tmp_path: Path) -> None:
+    broken = with_fault(tmp_path, "reduce", "sm60", "items_per_thread = 16", "items_per_thread = 15")
+    keys = keys_of(broken, "segmented_reduce", 200)
+    report = compare(broken, "segmented_reduce", KNOWN_CAPABILITIES, keys, oracle, oracle.toolchain.nvcc_version)
+    (found,) = report.by_point()
+    assert {m.field for m in found.first} >= {"large_reduce.items_per_thread"}
+    assert min(found.capabilities) == 60
 
 
 def test_the_assumed_compiler_matters_on_twelve_zero_alone(spec: Spec, oracle: Oracle) -> None:
     other = "13.0" if tuple(map(int, oracle.toolchain.nvcc_version.split("."))) >= (13, 4) else "13.4"
     report = compare(spec, "scan", KNOWN_CAPABILITIES, keys_of(spec, "scan", 2000), oracle, other)
     assert {cc for mismatch in report.mismatches for cc in mismatch.capabilities} == {120}
+
+
+def with_fault(folder: Path, algorithm: str, point: str, right: str, wrong: str) -> Spec:
+    """The packaged specs with something else written in a point."""
+    shutil.copytree(data_dir("specs"), folder / "specs")
+    file = folder / "specs" / "references" / REFERENCE / f"{algorithm}.toml"
+    before, header, after = re.split(rf'(\[\[ladder\.point\]\]\nid = "{point}"\n)', file.read_text(encoding="utf-8"))
+    assert right in after.split("[[ladder")[0]
+    file.write_text(before + header + after.replace(right, wrong, 1), encoding="utf-8")
+    return load_spec(spec_files([(folder / "specs", "specs/")]))
 
 
 # A point, what stands in it, and what is written instead.
@@ -99,18 +127,14 @@ FAULTS = [
 def test_a_planted_fault_is_found_at_its_point(
     tmp_path: Path, oracle: Oracle, algorithm: str, point: str, right: str, wrong: str
 ) -> None:
-    shutil.copytree(data_dir("specs"), tmp_path / "specs")
+    broken = with_fault(tmp_path, algorithm, point, right, wrong)
     file = tmp_path / "specs" / "references" / REFERENCE / f"{algorithm}.toml"
-    before, header, after = re.split(rf'(\[\[ladder\.point\]\]\nid = "{point}"\n)', file.read_text(encoding="utf-8"))
-    assert right in after.split("[[ladder")[0]
-    file.write_text(before + header + after.replace(right, wrong, 1), encoding="utf-8")
-    broken = load_spec(spec_files([(tmp_path / "specs", "specs/")]))
+    line = file.read_text(encoding="utf-8").split(f'[[ladder.point]]\nid = "{point}"\n')[0].count("\n") + 1
 
     keys = keys_of(broken, algorithm, 1000)
     report = compare(broken, algorithm, KNOWN_CAPABILITIES, keys, oracle, oracle.toolchain.nvcc_version)
 
     (found,) = report.by_point()
-    line = before.count("\n") + 1
     assert found.point == point
     assert str(found.location) == f"specs/references/{REFERENCE}/{algorithm}.toml:{line}"
     assert str(found).startswith(f"{found.location}: {point}: {found.count:,} policies differ: ")

@@ -48,7 +48,7 @@ class Mismatch:
         answered: id of the point that answered: another one, where the condition of the point to edit is wrong.
         count: the policies that differ in this way: keys times capabilities.
         capabilities: all capabilities on which they do.
-        also: another point to edit instead, with its place, where that explains as much; else empty.
+        also: other points, each with its place, of which editing one instead explains as much.
     """
 
     cc: int
@@ -61,7 +61,7 @@ class Mismatch:
     answered: str
     count: int
     capabilities: tuple[int, ...]
-    also: str
+    also: tuple[str, ...]
 
     @property
     def field(self) -> str:
@@ -286,8 +286,10 @@ def _told(differences: Sequence[_Difference], agreed: set[str]) -> Iterator[Mism
         own = point = difference.candidate.point
         if own.id in agreed:
             point = max(difference.suspects, key=lambda suspect: explained[suspect.id])
-        # either another point should have answered, or this one should answer otherwise
-        unclear = own.id != point.id and answered[own.id] >= explained[point.id]
+        also = {p.id: p for p in difference.suspects if explained[p.id] == explained[point.id] and own.id in agreed}
+        if answered[own.id] >= explained[point.id]:
+            also[own.id] = own  # another point should have answered, or this one should answer otherwise
+        also.pop(point.id, None)
         for path, ours, theirs in fields_that_differ(difference.candidate.policy, difference.theirs):
             yield Mismatch(
                 cc=difference.cc,
@@ -300,7 +302,7 @@ def _told(differences: Sequence[_Difference], agreed: set[str]) -> Iterator[Mism
                 answered=own.id,
                 count=difference.count,
                 capabilities=tuple(sorted(difference.capabilities)),
-                also=f"{own.id} ({own.location})" if unclear else "",
+                also=tuple(f"{other.id} ({other.location})" for other in also.values()),
             )
 
 
@@ -320,5 +322,5 @@ def _gathered(found: list[Mismatch]) -> PointMismatches:
         first=tuple(first.values()),
         count=sum(policies.values()),
         capabilities=tuple(sorted({cc for mismatch in found for cc in mismatch.capabilities})),
-        also=tuple(sorted({mismatch.also for mismatch in found if mismatch.also})),
+        also=tuple(dict.fromkeys(other for mismatch in found for other in mismatch.also)),
     )

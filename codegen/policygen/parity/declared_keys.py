@@ -111,7 +111,7 @@ def _values(algorithm: Algorithm, rules: RuleSet) -> dict[str, tuple[Any, ...]]:
 def _sizes(domain: Interval) -> Iterator[int]:
     if domain.high - domain.low > _WIDE:
         yield from (v for v in range(1, 17) if domain.low <= v <= domain.high)
-        for power in (1 << bit for bit in range(5, domain.high.bit_length())):
+        for power in (1 << bit for bit in range(4, domain.high.bit_length())):
             yield from (v for v in (power - 1, power, power + 1) if domain.low <= v <= domain.high)
 
 

@@ -343,19 +343,19 @@ POLICYGEN_FUNCTION constexpr std::int64_t block_load_bytes(BlockLoadAlgorithm al
       static_cast<std::int64_t>(1));
 }
 
-POLICYGEN_FUNCTION constexpr std::int64_t block_store_bytes(BlockStoreAlgorithm algorithm, int threads, int warp_size, int items, int size, int alignment)
+POLICYGEN_FUNCTION constexpr std::int64_t block_store_bytes(BlockStoreAlgorithm algorithm, int threads, int warp_size, int items, int size)
 {
   return algorithm == BlockStoreAlgorithm::BLOCK_STORE_WARP_TRANSPOSE_TIMESLICED ? detail::exchange_bytes(warp_size,
-      items, size) + support::greatest(16, alignment) : (algorithm == BlockStoreAlgorithm::BLOCK_STORE_TRANSPOSE ||
-      algorithm == BlockStoreAlgorithm::BLOCK_STORE_WARP_TRANSPOSE ? detail::exchange_bytes(threads, items, size) +
-      support::greatest(16, alignment) : static_cast<std::int64_t>(1));
+      items, size) + 16 : (algorithm == BlockStoreAlgorithm::BLOCK_STORE_TRANSPOSE || algorithm ==
+      BlockStoreAlgorithm::BLOCK_STORE_WARP_TRANSPOSE ? detail::exchange_bytes(threads, items, size) + 16 :
+      static_cast<std::int64_t>(1));
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory(int items_per_thread, BlockLoadAlgorithm load_algorithm, int output_size, BlockStoreAlgorithm store_algorithm, int threads_per_block, int value_type_size)
 {
   return support::greatest<std::int64_t>(support::greatest<std::int64_t>(detail::block_load_bytes(load_algorithm,
       threads_per_block, 32, items_per_thread, value_type_size), detail::block_store_bytes(store_algorithm,
-      threads_per_block, 32, items_per_thread, output_size, 16)), 2 * static_cast<std::int64_t>(threads_per_block) *
+      threads_per_block, 32, items_per_thread, output_size)), 2 * static_cast<std::int64_t>(threads_per_block) *
       value_type_size);
 }
 

@@ -411,12 +411,20 @@ POLICYGEN_FUNCTION constexpr std::int64_t block_load_bytes(BlockLoadAlgorithm al
       static_cast<std::int64_t>(1));
 }
 
-POLICYGEN_FUNCTION constexpr std::int64_t block_store_bytes(BlockStoreAlgorithm algorithm, int threads, int warp_size, int items, int size, int alignment)
+POLICYGEN_FUNCTION constexpr std::int64_t block_store_bytes(BlockStoreAlgorithm algorithm, int threads, int warp_size, int items, int size)
 {
   return algorithm == BlockStoreAlgorithm::BLOCK_STORE_WARP_TRANSPOSE_TIMESLICED ? detail::exchange_bytes(warp_size,
-      items, size) + support::greatest(16, alignment) : (algorithm == BlockStoreAlgorithm::BLOCK_STORE_TRANSPOSE ||
-      algorithm == BlockStoreAlgorithm::BLOCK_STORE_WARP_TRANSPOSE ? detail::exchange_bytes(threads, items, size) +
-      support::greatest(16, alignment) : static_cast<std::int64_t>(1));
+      items, size) + 16 : (algorithm == BlockStoreAlgorithm::BLOCK_STORE_TRANSPOSE || algorithm ==
+      BlockStoreAlgorithm::BLOCK_STORE_WARP_TRANSPOSE ? detail::exchange_bytes(threads, items, size) + 16 :
+      static_cast<std::int64_t>(1));
+}
+
+POLICYGEN_FUNCTION constexpr std::int64_t raking_grid_bytes(int threads, int warp_size, int size)
+{
+  const int segment = support::ceil_div(threads, warp_size);
+  const int raking_threads = segment > 0 ? support::ceil_div(threads, segment) : 0;
+  return support::round_up<std::int64_t>(static_cast<std::int64_t>(raking_threads) * (segment + (segment > 2 &&
+      segment % 2 == 0 ? 1 : 0)) * size, 16);
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t warp_aggregates_bytes(int threads, int warp_size, int size, int alignment)
@@ -425,19 +433,13 @@ POLICYGEN_FUNCTION constexpr std::int64_t warp_aggregates_bytes(int threads, int
   return support::round_up(warps, alignment) + static_cast<std::int64_t>(warps) * size + size;
 }
 
-POLICYGEN_FUNCTION constexpr std::int64_t raking_grid_bytes(int threads, int warp_size, int size)
-{
-  const int segment = support::ceil_div(threads, warp_size);
-  const int raking_threads = segment > 0 ? support::ceil_div(threads, segment) : 0;
-  return static_cast<std::int64_t>(raking_threads) * (segment + (segment > 2 && segment % 2 == 0 ? 1 : 0)) * size;
-}
-
 POLICYGEN_FUNCTION constexpr std::int64_t block_scan_bytes(BlockScanAlgorithm algorithm, int threads, int warp_size, int size, int alignment)
 {
+  const std::int64_t raking = support::round_up<std::int64_t>(support::round_up<std::int64_t>(16 +
+      detail::raking_grid_bytes(threads, warp_size, size), alignment) + size, support::greatest(16, alignment));
   return algorithm == BlockScanAlgorithm::BLOCK_SCAN_WARP_SCANS ?
-      support::round_up<std::int64_t>(detail::warp_aggregates_bytes(threads, warp_size, size, alignment), 32) : 16 +
-      support::round_up<std::int64_t>(detail::raking_grid_bytes(threads, warp_size, size), 16) +
-      support::round_up<std::int64_t>(static_cast<std::int64_t>(size), 16);
+      support::round_up<std::int64_t>(detail::warp_aggregates_bytes(threads, warp_size, size, alignment), 32) :
+      raking;
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t block_topk_bytes(int threads, int warp_size, int items, int size, int alignment)
@@ -454,9 +456,8 @@ POLICYGEN_FUNCTION constexpr std::int64_t worker_bytes(const worker_policy& p_, 
       p_.threads_per_block, warp_size, p_.items_per_thread, key_size), detail::block_load_bytes(p_.load_algorithm,
       p_.threads_per_block, warp_size, p_.items_per_thread, value_size));
   const std::int64_t store = support::greatest<std::int64_t>(detail::block_store_bytes(p_.store_algorithm,
-      p_.threads_per_block, warp_size, p_.items_per_thread, key_size, 16),
-      detail::block_store_bytes(p_.store_algorithm, p_.threads_per_block, warp_size, p_.items_per_thread, value_size,
-      16));
+      p_.threads_per_block, warp_size, p_.items_per_thread, key_size), detail::block_store_bytes(p_.store_algorithm,
+      p_.threads_per_block, warp_size, p_.items_per_thread, value_size));
   return support::greatest<std::int64_t>(support::greatest<std::int64_t>(load, store),
       detail::block_topk_bytes(p_.threads_per_block, warp_size, p_.items_per_thread, support::greatest(key_size,
       value_size), alignment));
@@ -467,7 +468,7 @@ POLICYGEN_FUNCTION constexpr std::int64_t epilogue_bytes(const epilogue_policy& 
   const std::int64_t load = detail::block_load_bytes(p_.load_algorithm, threads, warp_size, p_.items_per_thread,
       size);
   const std::int64_t store = detail::block_store_bytes(p_.store_algorithm, threads, warp_size, p_.items_per_thread,
-      size, 16);
+      size);
   return support::greatest<std::int64_t>(support::greatest<std::int64_t>(load, store),
       detail::block_scan_bytes(p_.scan_algorithm, threads, warp_size, 4, 4));
 }

@@ -384,33 +384,40 @@ struct key
 
 namespace detail
 {
+POLICYGEN_FUNCTION constexpr std::int64_t raking_grid_bytes(int threads, int warp_size, int size)
+{
+  const int segment = support::ceil_div(threads, warp_size);
+  const int raking_threads = segment > 0 ? support::ceil_div(threads, segment) : 0;
+  return support::round_up<std::int64_t>(static_cast<std::int64_t>(raking_threads) * (segment + (segment > 2 &&
+      segment % 2 == 0 ? 1 : 0)) * size, 16);
+}
+
 POLICYGEN_FUNCTION constexpr std::int64_t warp_aggregates_bytes(int threads, int warp_size, int size, int alignment)
 {
   const int warps = support::ceil_div(threads, warp_size);
   return support::round_up(warps, alignment) + static_cast<std::int64_t>(warps) * size + size;
 }
 
-POLICYGEN_FUNCTION constexpr std::int64_t raking_grid_bytes(int threads, int warp_size, int size)
+POLICYGEN_FUNCTION constexpr std::int64_t block_reduce_bytes(BlockReduceAlgorithm algorithm, int threads, int warp_size, int size, int alignment)
 {
-  const int segment = support::ceil_div(threads, warp_size);
-  const int raking_threads = segment > 0 ? support::ceil_div(threads, segment) : 0;
-  return static_cast<std::int64_t>(raking_threads) * (segment + (segment > 2 && segment % 2 == 0 ? 1 : 0)) * size;
+  const std::int64_t raking = detail::raking_grid_bytes(threads, warp_size, size);
+  const std::int64_t sharing = 16 + detail::raking_grid_bytes(support::greatest(1, threads - warp_size), warp_size,
+      size);
+  return algorithm == BlockReduceAlgorithm::BLOCK_REDUCE_RAKING ? raking : (algorithm ==
+      BlockReduceAlgorithm::BLOCK_REDUCE_RAKING_COMMUTATIVE_ONLY ? support::greatest<std::int64_t>(raking, sharing) :
+      detail::warp_aggregates_bytes(threads, warp_size, size, alignment));
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory_of_multi_tile(int accum_alignment, int accum_size, const ReducePassPolicy& multi_tile)
 {
-  return multi_tile.reduce_algorithm == BlockReduceAlgorithm::BLOCK_REDUCE_WARP_REDUCTIONS ||
-      multi_tile.reduce_algorithm == BlockReduceAlgorithm::BLOCK_REDUCE_WARP_REDUCTIONS_NONDETERMINISTIC ?
-      detail::warp_aggregates_bytes(multi_tile.threads_per_block, 32, accum_size, accum_alignment) :
-      detail::raking_grid_bytes(multi_tile.threads_per_block, 32, accum_size);
+  return detail::block_reduce_bytes(multi_tile.reduce_algorithm, multi_tile.threads_per_block, 32, accum_size,
+      accum_alignment);
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory_of_single_tile(int accum_alignment, int accum_size, const ReducePassPolicy& single_tile)
 {
-  return single_tile.reduce_algorithm == BlockReduceAlgorithm::BLOCK_REDUCE_WARP_REDUCTIONS ||
-      single_tile.reduce_algorithm == BlockReduceAlgorithm::BLOCK_REDUCE_WARP_REDUCTIONS_NONDETERMINISTIC ?
-      detail::warp_aggregates_bytes(single_tile.threads_per_block, 32, accum_size, accum_alignment) :
-      detail::raking_grid_bytes(single_tile.threads_per_block, 32, accum_size);
+  return detail::block_reduce_bytes(single_tile.reduce_algorithm, single_tile.threads_per_block, 32, accum_size,
+      accum_alignment);
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block_of_multi_tile(const ReducePassPolicy& multi_tile, int registers_per_item)

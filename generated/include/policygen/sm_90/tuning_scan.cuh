@@ -542,17 +542,25 @@ POLICYGEN_FUNCTION constexpr std::int64_t block_load_bytes(BlockLoadAlgorithm al
       static_cast<std::int64_t>(1));
 }
 
-POLICYGEN_FUNCTION constexpr std::int64_t block_store_bytes(BlockStoreAlgorithm algorithm, int threads, int warp_size, int items, int size, int alignment)
+POLICYGEN_FUNCTION constexpr std::int64_t block_store_bytes(BlockStoreAlgorithm algorithm, int threads, int warp_size, int items, int size)
 {
   return algorithm == BlockStoreAlgorithm::BLOCK_STORE_WARP_TRANSPOSE_TIMESLICED ? detail::exchange_bytes(warp_size,
-      items, size) + support::greatest(16, alignment) : (algorithm == BlockStoreAlgorithm::BLOCK_STORE_TRANSPOSE ||
-      algorithm == BlockStoreAlgorithm::BLOCK_STORE_WARP_TRANSPOSE ? detail::exchange_bytes(threads, items, size) +
-      support::greatest(16, alignment) : static_cast<std::int64_t>(1));
+      items, size) + 16 : (algorithm == BlockStoreAlgorithm::BLOCK_STORE_TRANSPOSE || algorithm ==
+      BlockStoreAlgorithm::BLOCK_STORE_WARP_TRANSPOSE ? detail::exchange_bytes(threads, items, size) + 16 :
+      static_cast<std::int64_t>(1));
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t lookback_prefix_bytes(int size, int alignment)
 {
   return alignment + 3 * static_cast<std::int64_t>(size);
+}
+
+POLICYGEN_FUNCTION constexpr std::int64_t raking_grid_bytes(int threads, int warp_size, int size)
+{
+  const int segment = support::ceil_div(threads, warp_size);
+  const int raking_threads = segment > 0 ? support::ceil_div(threads, segment) : 0;
+  return support::round_up<std::int64_t>(static_cast<std::int64_t>(raking_threads) * (segment + (segment > 2 &&
+      segment % 2 == 0 ? 1 : 0)) * size, 16);
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t warp_aggregates_bytes(int threads, int warp_size, int size, int alignment)
@@ -561,19 +569,13 @@ POLICYGEN_FUNCTION constexpr std::int64_t warp_aggregates_bytes(int threads, int
   return support::round_up(warps, alignment) + static_cast<std::int64_t>(warps) * size + size;
 }
 
-POLICYGEN_FUNCTION constexpr std::int64_t raking_grid_bytes(int threads, int warp_size, int size)
-{
-  const int segment = support::ceil_div(threads, warp_size);
-  const int raking_threads = segment > 0 ? support::ceil_div(threads, segment) : 0;
-  return static_cast<std::int64_t>(raking_threads) * (segment + (segment > 2 && segment % 2 == 0 ? 1 : 0)) * size;
-}
-
 POLICYGEN_FUNCTION constexpr std::int64_t block_scan_bytes(BlockScanAlgorithm algorithm, int threads, int warp_size, int size, int alignment)
 {
+  const std::int64_t raking = support::round_up<std::int64_t>(support::round_up<std::int64_t>(16 +
+      detail::raking_grid_bytes(threads, warp_size, size), alignment) + size, support::greatest(16, alignment));
   return algorithm == BlockScanAlgorithm::BLOCK_SCAN_WARP_SCANS ?
-      support::round_up<std::int64_t>(detail::warp_aggregates_bytes(threads, warp_size, size, alignment), 32) : 16 +
-      support::round_up<std::int64_t>(detail::raking_grid_bytes(threads, warp_size, size), 16) +
-      support::round_up<std::int64_t>(static_cast<std::int64_t>(size), 16);
+      support::round_up<std::int64_t>(detail::warp_aggregates_bytes(threads, warp_size, size, alignment), 32) :
+      raking;
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory(int accum_alignment, int accum_size, const ScanLookbackPolicy& lookback)
@@ -582,7 +584,7 @@ POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory(int accum_alignm
       support::greatest<std::int64_t>(support::greatest<std::int64_t>(detail::block_load_bytes(lookback.load_algorithm,
       lookback.threads_per_block, 32, lookback.items_per_thread, accum_size),
       detail::block_store_bytes(lookback.store_algorithm, lookback.threads_per_block, 32, lookback.items_per_thread,
-      accum_size, accum_alignment)), detail::lookback_prefix_bytes(accum_size, accum_alignment) +
+      accum_size)), support::round_up<std::int64_t>(detail::lookback_prefix_bytes(accum_size, accum_alignment), 16) +
       detail::block_scan_bytes(lookback.scan_algorithm, lookback.threads_per_block, 32, accum_size, accum_alignment));
 }
 

@@ -437,25 +437,27 @@ POLICYGEN_FUNCTION constexpr reduce_by_key_delay_row reduce_by_key_delay(bool sh
   return {LookbackDelayAlgorithm::reduce_by_key, 350u, 450u};
 }
 
+POLICYGEN_FUNCTION constexpr std::int64_t raking_grid_bytes(int threads, int warp_size, int size)
+{
+  const int segment = support::ceil_div(threads, warp_size);
+  const int raking_threads = segment > 0 ? support::ceil_div(threads, segment) : 0;
+  return support::round_up<std::int64_t>(static_cast<std::int64_t>(raking_threads) * (segment + (segment > 2 &&
+      segment % 2 == 0 ? 1 : 0)) * size, 16);
+}
+
 POLICYGEN_FUNCTION constexpr std::int64_t warp_aggregates_bytes(int threads, int warp_size, int size, int alignment)
 {
   const int warps = support::ceil_div(threads, warp_size);
   return support::round_up(warps, alignment) + static_cast<std::int64_t>(warps) * size + size;
 }
 
-POLICYGEN_FUNCTION constexpr std::int64_t raking_grid_bytes(int threads, int warp_size, int size)
-{
-  const int segment = support::ceil_div(threads, warp_size);
-  const int raking_threads = segment > 0 ? support::ceil_div(threads, segment) : 0;
-  return static_cast<std::int64_t>(raking_threads) * (segment + (segment > 2 && segment % 2 == 0 ? 1 : 0)) * size;
-}
-
 POLICYGEN_FUNCTION constexpr std::int64_t block_scan_bytes(BlockScanAlgorithm algorithm, int threads, int warp_size, int size, int alignment)
 {
+  const std::int64_t raking = support::round_up<std::int64_t>(support::round_up<std::int64_t>(16 +
+      detail::raking_grid_bytes(threads, warp_size, size), alignment) + size, support::greatest(16, alignment));
   return algorithm == BlockScanAlgorithm::BLOCK_SCAN_WARP_SCANS ?
-      support::round_up<std::int64_t>(detail::warp_aggregates_bytes(threads, warp_size, size, alignment), 32) : 16 +
-      support::round_up<std::int64_t>(detail::raking_grid_bytes(threads, warp_size, size), 16) +
-      support::round_up<std::int64_t>(static_cast<std::int64_t>(size), 16);
+      support::round_up<std::int64_t>(detail::warp_aggregates_bytes(threads, warp_size, size, alignment), 32) :
+      raking;
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t lookback_prefix_bytes(int size, int alignment)
@@ -478,12 +480,12 @@ POLICYGEN_FUNCTION constexpr std::int64_t block_load_bytes(BlockLoadAlgorithm al
       static_cast<std::int64_t>(1));
 }
 
-POLICYGEN_FUNCTION constexpr std::int64_t block_store_bytes(BlockStoreAlgorithm algorithm, int threads, int warp_size, int items, int size, int alignment)
+POLICYGEN_FUNCTION constexpr std::int64_t block_store_bytes(BlockStoreAlgorithm algorithm, int threads, int warp_size, int items, int size)
 {
   return algorithm == BlockStoreAlgorithm::BLOCK_STORE_WARP_TRANSPOSE_TIMESLICED ? detail::exchange_bytes(warp_size,
-      items, size) + support::greatest(16, alignment) : (algorithm == BlockStoreAlgorithm::BLOCK_STORE_TRANSPOSE ||
-      algorithm == BlockStoreAlgorithm::BLOCK_STORE_WARP_TRANSPOSE ? detail::exchange_bytes(threads, items, size) +
-      support::greatest(16, alignment) : static_cast<std::int64_t>(1));
+      items, size) + 16 : (algorithm == BlockStoreAlgorithm::BLOCK_STORE_TRANSPOSE || algorithm ==
+      BlockStoreAlgorithm::BLOCK_STORE_WARP_TRANSPOSE ? detail::exchange_bytes(threads, items, size) + 16 :
+      static_cast<std::int64_t>(1));
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory(int accum_size, int key_alignment, int key_size, const ScanByKeyLookbackPolicy& lookback, int scanned_alignment, int scanned_size)
@@ -496,7 +498,7 @@ POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory(int accum_size, 
       detail::block_load_bytes(lookback.load_algorithm, lookback.threads_per_block, 32, lookback.items_per_thread,
       key_size)), detail::block_load_bytes(lookback.load_algorithm, lookback.threads_per_block, 32,
       lookback.items_per_thread, accum_size)), detail::block_store_bytes(lookback.store_algorithm,
-      lookback.threads_per_block, 32, lookback.items_per_thread, accum_size, 16));
+      lookback.threads_per_block, 32, lookback.items_per_thread, accum_size));
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block(const ScanByKeyLookbackPolicy& lookback, int registers_per_item)
@@ -1032,8 +1034,7 @@ POLICYGEN_FUNCTION constexpr bool fits([[maybe_unused]] const key& k, [[maybe_un
   const int registers_per_item = support::greatest(1, k.key_size / 4) + support::greatest(1, k.accum_size / 4) + 2;
   // shared-memory: AgentScanByKey::TempStorage; static shared memory, since the kernel is launched with none other
   if (detail::need_of_shared_memory(k.accum_size, k.key_alignment, k.key_size, p.lookback, scanned_alignment,
-      scanned_size) > 49152 && !(!(p.lookback.scan_algorithm == BlockScanAlgorithm::BLOCK_SCAN_WARP_SCANS) &&
-      k.accum_alignment > 16))
+      scanned_size) > 49152)
   {
     return false;
   }

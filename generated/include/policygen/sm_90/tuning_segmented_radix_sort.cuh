@@ -453,25 +453,27 @@ POLICYGEN_FUNCTION constexpr std::int64_t segment_upsweep_bytes(int threads, int
       static_cast<std::int64_t>(warp_size) * digits * offset_size);
 }
 
+POLICYGEN_FUNCTION constexpr std::int64_t raking_grid_bytes(int threads, int warp_size, int size)
+{
+  const int segment = support::ceil_div(threads, warp_size);
+  const int raking_threads = segment > 0 ? support::ceil_div(threads, segment) : 0;
+  return support::round_up<std::int64_t>(static_cast<std::int64_t>(raking_threads) * (segment + (segment > 2 &&
+      segment % 2 == 0 ? 1 : 0)) * size, 16);
+}
+
 POLICYGEN_FUNCTION constexpr std::int64_t warp_aggregates_bytes(int threads, int warp_size, int size, int alignment)
 {
   const int warps = support::ceil_div(threads, warp_size);
   return support::round_up(warps, alignment) + static_cast<std::int64_t>(warps) * size + size;
 }
 
-POLICYGEN_FUNCTION constexpr std::int64_t raking_grid_bytes(int threads, int warp_size, int size)
-{
-  const int segment = support::ceil_div(threads, warp_size);
-  const int raking_threads = segment > 0 ? support::ceil_div(threads, segment) : 0;
-  return static_cast<std::int64_t>(raking_threads) * (segment + (segment > 2 && segment % 2 == 0 ? 1 : 0)) * size;
-}
-
 POLICYGEN_FUNCTION constexpr std::int64_t block_scan_bytes(BlockScanAlgorithm algorithm, int threads, int warp_size, int size, int alignment)
 {
+  const std::int64_t raking = support::round_up<std::int64_t>(support::round_up<std::int64_t>(16 +
+      detail::raking_grid_bytes(threads, warp_size, size), alignment) + size, support::greatest(16, alignment));
   return algorithm == BlockScanAlgorithm::BLOCK_SCAN_WARP_SCANS ?
-      support::round_up<std::int64_t>(detail::warp_aggregates_bytes(threads, warp_size, size, alignment), 32) : 16 +
-      support::round_up<std::int64_t>(detail::raking_grid_bytes(threads, warp_size, size), 16) +
-      support::round_up<std::int64_t>(static_cast<std::int64_t>(size), 16);
+      support::round_up<std::int64_t>(detail::warp_aggregates_bytes(threads, warp_size, size, alignment), 32) :
+      raking;
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t segment_digit_scan_bytes(int threads, int warp_size, int digits, int offset_size)

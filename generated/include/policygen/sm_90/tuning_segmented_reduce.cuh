@@ -556,26 +556,35 @@ struct key
 
 namespace detail
 {
+POLICYGEN_FUNCTION constexpr std::int64_t raking_grid_bytes(int threads, int warp_size, int size)
+{
+  const int segment = support::ceil_div(threads, warp_size);
+  const int raking_threads = segment > 0 ? support::ceil_div(threads, segment) : 0;
+  return support::round_up<std::int64_t>(static_cast<std::int64_t>(raking_threads) * (segment + (segment > 2 &&
+      segment % 2 == 0 ? 1 : 0)) * size, 16);
+}
+
 POLICYGEN_FUNCTION constexpr std::int64_t warp_aggregates_bytes(int threads, int warp_size, int size, int alignment)
 {
   const int warps = support::ceil_div(threads, warp_size);
   return support::round_up(warps, alignment) + static_cast<std::int64_t>(warps) * size + size;
 }
 
-POLICYGEN_FUNCTION constexpr std::int64_t raking_grid_bytes(int threads, int warp_size, int size)
+POLICYGEN_FUNCTION constexpr std::int64_t block_reduce_bytes(BlockReduceAlgorithm algorithm, int threads, int warp_size, int size, int alignment)
 {
-  const int segment = support::ceil_div(threads, warp_size);
-  const int raking_threads = segment > 0 ? support::ceil_div(threads, segment) : 0;
-  return static_cast<std::int64_t>(raking_threads) * (segment + (segment > 2 && segment % 2 == 0 ? 1 : 0)) * size;
+  const std::int64_t raking = detail::raking_grid_bytes(threads, warp_size, size);
+  const std::int64_t sharing = 16 + detail::raking_grid_bytes(support::greatest(1, threads - warp_size), warp_size,
+      size);
+  return algorithm == BlockReduceAlgorithm::BLOCK_REDUCE_RAKING ? raking : (algorithm ==
+      BlockReduceAlgorithm::BLOCK_REDUCE_RAKING_COMMUTATIVE_ONLY ? support::greatest<std::int64_t>(raking, sharing) :
+      detail::warp_aggregates_bytes(threads, warp_size, size, alignment));
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory(int accum_alignment, int accum_size, const ReducePassPolicy& large_reduce, const SegmentedReduceWarpReducePolicy& medium_reduce, const SegmentedReduceWarpReducePolicy& small_reduce)
 {
-  return support::greatest<std::int64_t>(support::greatest<std::int64_t>(large_reduce.reduce_algorithm ==
-      BlockReduceAlgorithm::BLOCK_REDUCE_WARP_REDUCTIONS || large_reduce.reduce_algorithm ==
-      BlockReduceAlgorithm::BLOCK_REDUCE_WARP_REDUCTIONS_NONDETERMINISTIC ?
-      detail::warp_aggregates_bytes(large_reduce.threads_per_block, 32, accum_size, accum_alignment) :
-      detail::raking_grid_bytes(large_reduce.threads_per_block, 32, accum_size),
+  return
+      support::greatest<std::int64_t>(support::greatest<std::int64_t>(detail::block_reduce_bytes(large_reduce.reduce_algorithm,
+      large_reduce.threads_per_block, 32, accum_size, accum_alignment),
       static_cast<std::int64_t>(medium_reduce.threads_per_block / support::greatest(1,
       medium_reduce.threads_per_warp))), static_cast<std::int64_t>(small_reduce.threads_per_block /
       support::greatest(1, small_reduce.threads_per_warp)));
