@@ -289,9 +289,7 @@ def _done(project: Project, targets: Sequence[str], task: _Task) -> _Result:
         variants = _variants(project, task)
     except SpecError as error:
         return error
-    files = algorithm_files(
-        _facts(project, task.target), variants, project.spec.vocabulary, project.root.settings
-    )
+    files = algorithm_files(_facts(project, task.target), variants, project.spec.vocabulary, project.root.settings)
     return _Made(files, _algorithm_report(variants, files.artifacts))
 
 

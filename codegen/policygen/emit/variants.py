@@ -82,9 +82,7 @@ def chip(program: Program, table: PolicyTable) -> Variants:
     return Variants(program.rules.target, (Variant(program, table),))
 
 
-def family(
-    target: str, members: Sequence[tuple[int, Program]], table_of: Callable[[Program], PolicyTable]
-) -> Variants:
+def family(target: str, members: Sequence[tuple[int, Program]], table_of: Callable[[Program], PolicyTable]) -> Variants:
     """The programs of a family, folded: architectures that follow each other with equal rules share one.
 
     Args:
