@@ -1,4 +1,4 @@
-"""What all tests share: golden files, whole outputs that are compared to the letter."""
+"""What all tests share: golden files, whole outputs that are compared to the letter, and how properties are tried."""
 
 from __future__ import annotations
 
@@ -6,6 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck
+from hypothesis import settings
+
+# The same examples in every run, however slow the machine: a failure is the change's, and comes again.
+settings.register_profile("repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("repeatable")
 
 _GOLDEN = Path(__file__).parent / "golden"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from policygen.fold.arch_list import architecture_list
@@ -77,7 +76,6 @@ def test_figures_count_the_kernels_of_all_keys() -> None:
     assert (figures.contiguous, figures.by_value) == (3 + 1 + 4, 2 + 1 + 4)
 
 
-@settings(derandomize=True, database=None, deadline=None)
 @given(st.text("ABC", min_size=1, max_size=20))
 def test_laws(policies: str) -> None:
     """Whoever represents an architecture has its policy, is not above it, and represents itself."""

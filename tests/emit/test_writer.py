@@ -797,7 +797,7 @@ TEXTS = st.dictionaries(st.sampled_from(["a", "b", "c/a", "c/b", "d/e/f"]), st.s
 
 
 @given(st.lists(st.tuples(TEXTS, st.integers(0, 60)), min_size=1, max_size=5))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_any_history_ends_in_one_of_its_builds(history: list[tuple[dict[str, str], int]]) -> None:
     with TemporaryDirectory() as folder:
         root = Path(folder)
