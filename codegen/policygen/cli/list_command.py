@@ -127,7 +127,7 @@ def _folds(session: Session, archs: str, algorithm: str | None) -> list[dict[str
     return [
         {"algorithm": figures.algorithm}
         | {
-            name: getattr(figures, name) if session.as_json else f"{getattr(figures, name)} {label}"
+            name: getattr(figures, name) if session.as_json else f"{getattr(figures, name):>6,} {label}"
             for name, label in counted.items()
         }
         for figures in kernels_needed(session.project, listed, names)
