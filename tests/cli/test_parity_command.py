@@ -97,6 +97,7 @@ def test_a_wrong_number_is_named_with_its_line(run: Run, project: Path, jobs: st
     markdown = run(*asked, "--format", "markdown")
     assert markdown.exit_code == 1
     assert "| for | 420 | 420 | 1 |" in markdown.stdout
+    assert "\n| all | " in markdown.stdout
     assert "\n#### for\n" in markdown.stdout
     assert "items_per_thread: 3 -> 2" in markdown.stdout
     assert "`--target sm_50" in markdown.stdout

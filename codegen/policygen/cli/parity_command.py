@@ -245,6 +245,8 @@ def _markdown(answer: Mapping[str, Any]) -> Iterator[str]:
             continue
         differ = sum(point["policies"] for point in row["points"])
         yield f"| {row['algorithm']} | {row['policies']:,} | {differ:,} | {len(row['points']) or ''} |"
+    differ = sum(point["policies"] for row in answer["algorithms"] for point in row["points"])
+    yield f"| all | {answer['policies']:,} | {differ:,} | |"
     for row in answer["algorithms"]:
         if not row["points"]:
             continue
