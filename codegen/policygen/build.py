@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import signal
-from collections.abc import Callable
-from collections.abc import Iterator
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 from typing import TypeAlias
 
@@ -45,14 +42,8 @@ from policygen.resolve.witness import reachability
 from policygen.resolve.witness import reference_reachability
 from policygen.resolve.witness import warnings_of
 from policygen.spec import Target
-
-
-class WorkerLost(RuntimeError):  # noqa: N818 - it says what happened
-    """A process that built a target ended early; the message says what to do."""
-
-
-Progress = Callable[[int, str], None]
-"""Called with how many pieces of work are done, and the name of one that is under way or just done."""
+from policygen.workers import Progress
+from policygen.workers import each_done
 
 
 @frozen
@@ -157,12 +148,7 @@ def build(
     """
     targets = tuple(dict.fromkeys(project.target_name(name) for name in names))
     tasks = _tasks(project, targets)
-    workers = min(len(tasks), len(os.sched_getaffinity(0)) if jobs is None else jobs)
-    results = dict(
-        _in_processes(project, targets, tasks, workers, progress)
-        if workers > 1
-        else _here(project, targets, tasks, progress)
-    )
+    results = dict(each_done(partial(_done, project, targets), tasks, jobs, progress))
     findings: tuple[Finding, ...] = ()
     made: dict[_Task, _Made] = {}
     problems: list[Problem] = []
@@ -233,53 +219,6 @@ def owner_of(target: str) -> str:
 def target_of(owner: str) -> str | None:
     """The target whose files an owner in the manifest has; None for any other owner."""
     return owner.removeprefix("target/") if owner.startswith("target/") else None
-
-
-def _here(
-    project: Project, targets: Sequence[str], tasks: Sequence[_Task], progress: Progress
-) -> Iterator[tuple[_Task, _Result]]:
-    for done, task in enumerate(tasks):
-        progress(done, str(task))
-        yield task, _done(project, targets, task)
-
-
-def _in_processes(
-    project: Project, targets: Sequence[str], tasks: Sequence[_Task], workers: int, progress: Progress
-) -> Iterator[tuple[_Task, _Result]]:
-    from concurrent.futures import ProcessPoolExecutor
-    from concurrent.futures import as_completed
-    from concurrent.futures.process import BrokenProcessPool
-    from multiprocessing import get_context
-
-    # forked, so that the specs are read once; all processes start with the first submit, before any thread does
-    executor = ProcessPoolExecutor(workers, get_context("fork"), initializer=_begin, initargs=(project, targets))
-    try:
-        running = {executor.submit(_work, task): task for task in tasks}
-        progress(0, str(tasks[0]))
-        for done, future in enumerate(as_completed(running), start=1):
-            yield running[future], future.result()
-            progress(done, str(running[future]))
-    except BrokenProcessPool as error:
-        raise WorkerLost("a process that built a target was ended from outside; build with --jobs 1") from error
-    except BaseException:
-        executor.shutdown(wait=False, cancel_futures=True)
-        raise
-    executor.shutdown()
-
-
-_worker_project: Project
-_worker_targets: Sequence[str]
-
-
-def _begin(project: Project, targets: Sequence[str]) -> None:
-    global _worker_project, _worker_targets
-    _worker_project, _worker_targets = project, targets
-    # an interrupt ends a worker at once; the process that waits for it tells of it
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-def _work(task: _Task) -> _Result:
-    return _done(_worker_project, _worker_targets, task)
 
 
 def _done(project: Project, targets: Sequence[str], task: _Task) -> _Result:

@@ -60,7 +60,6 @@ def _made(
     session: Session, names: Sequence[str], jobs: int | None, state: BuildState | None, inputs: str | None
 ) -> dict[str, Any]:
     """Builds, writes, and keeps the report for a build of the same that finds nothing changed."""
-    from policygen.build import WorkerLost
     from policygen.build import build as make
     from policygen.build import owner_of
     from policygen.build import pieces_of_work
@@ -70,6 +69,7 @@ def _made(
     from policygen.cli.progress import progress
     from policygen.emit.writer import apply
     from policygen.emit.writer import plan
+    from policygen.workers import WorkerLost
 
     project = session.project
     targets = _canonical(session, names) if names else project.listed_targets

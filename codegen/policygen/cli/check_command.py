@@ -26,7 +26,6 @@ def check(session: Session) -> None:
     file is missing, stale, edited by hand or no longer produced, or if something else is in its way: names the files,
     and shows which policies of common keys change, from what is there to what the specs say.
     """
-    from policygen.build import WorkerLost
     from policygen.build import build
     from policygen.build import owner_of
     from policygen.build import pieces_of_work
@@ -36,6 +35,7 @@ def check(session: Session) -> None:
     from policygen.cli.progress import progress
     from policygen.emit.drift import policy_changes
     from policygen.emit.writer import check as compare
+    from policygen.workers import WorkerLost
 
     project = session.project
     listed = project.listed_targets

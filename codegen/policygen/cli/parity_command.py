@@ -132,9 +132,8 @@ def _compared(
     from policygen.cli.progress import progress
     from policygen.parity.run import Compared
     from policygen.parity.run import Task
-    from policygen.parity.run import WorkerLost
-    from policygen.parity.run import available_processors
     from policygen.parity.run import compare_all
+    from policygen.workers import WorkerLost
 
     found = {name: Compared(name, 0, 0, 0, (), reason) for name, reason in surveyed.not_comparable.items()}
     if surveyed.oracle is not None:
@@ -142,7 +141,7 @@ def _compared(
         task = Task(spec, target, surveyed.oracle, keys, seed)
         with progress(session, "comparing", len(left)) as advance:
             try:
-                found |= compare_all(task, left, jobs or available_processors(), advance)
+                found |= compare_all(task, left, jobs, advance)
             except WorkerLost as error:
                 stop([str(error)], NOT_RUN)
     return [found[name] for name in names]

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Callable
-from collections.abc import Iterator
 from collections.abc import Sequence
-from typing import TypeAlias
+from functools import partial
 
 from attrs import frozen
 
@@ -23,13 +20,8 @@ from policygen.parity.oracle import UndefinedAnswerError
 from policygen.parity.random_keys import random_keys
 from policygen.spec import Spec
 from policygen.spec import Target
-
-Progress: TypeAlias = Callable[[int, str], None]
-"""Called with how many algorithms are done, and the last of them; first with none, when the work has begun."""
-
-
-class WorkerLost(Exception):  # noqa: N818 - it says what happened
-    """A process that compared was ended from outside."""
+from policygen.workers import Progress
+from policygen.workers import each_done
 
 
 @frozen
@@ -91,13 +83,13 @@ def compared(task: Task, algorithm: str) -> Compared:
     return Compared(algorithm, report.compared, len(declared), task.keys, report.by_point())
 
 
-def compare_all(task: Task, algorithms: Sequence[str], jobs: int, progress: Progress) -> dict[str, Compared]:
+def compare_all(task: Task, algorithms: Sequence[str], jobs: int | None, progress: Progress) -> dict[str, Compared]:
     """Compares algorithms.
 
     Args:
         task: what is asked.
         algorithms: those that the oracle knows.
-        jobs: how many processes work.
+        jobs: how many processes work; by default as many as there are processors.
         progress: called before the first algorithm is compared and after each.
 
     Returns:
@@ -107,10 +99,8 @@ def compare_all(task: Task, algorithms: Sequence[str], jobs: int, progress: Prog
         SpecError: a reference does not answer every key: every problem of every algorithm.
         WorkerLost: one of the processes was killed.
     """
-    workers = min(jobs, len(algorithms))
-    results = dict(
-        _in_processes(task, algorithms, workers, progress) if workers > 1 else _here(task, algorithms, progress)
-    )
+    longest_first = sorted(algorithms, key=_weight(task.spec), reverse=True)
+    results = dict(each_done(partial(_compared_or_problems, task), longest_first, jobs, progress))
     problems: list[Problem] = []
     found: dict[str, Compared] = {}
     for name in algorithms:
@@ -124,38 +114,6 @@ def compare_all(task: Task, algorithms: Sequence[str], jobs: int, progress: Prog
     return found
 
 
-def _here(task: Task, algorithms: Sequence[str], progress: Progress) -> Iterator[tuple[str, Compared | SpecError]]:
-    for done, name in enumerate(algorithms):
-        progress(done, name)
-        yield name, _compared_or_problems(task, name)
-
-
-def _in_processes(
-    task: Task, algorithms: Sequence[str], workers: int, progress: Progress
-) -> Iterator[tuple[str, Compared | SpecError]]:
-    from concurrent.futures import ProcessPoolExecutor
-    from concurrent.futures import as_completed
-    from concurrent.futures.process import BrokenProcessPool
-    from multiprocessing import get_context
-
-    # forked, so that the specs are read once; all processes start with the first submit, before any thread does
-    executor = ProcessPoolExecutor(workers, get_context("fork"), initializer=_begin, initargs=(task,))
-    try:
-        names = {
-            executor.submit(_work, name): name for name in sorted(algorithms, key=_weight(task.spec), reverse=True)
-        }
-        progress(0, "")
-        for done, future in enumerate(as_completed(names), start=1):
-            yield names[future], future.result()
-            progress(done, names[future])
-    except BrokenProcessPool as error:
-        raise WorkerLost("a process that compared was ended from outside; run it with --jobs 1") from error
-    except BaseException:
-        executor.shutdown(wait=False, cancel_futures=True)
-        raise
-    executor.shutdown()
-
-
 def _weight(spec: Spec) -> Callable[[str], int]:
     """Which algorithms take longest, roughly: those with wide keys and large policies."""
 
@@ -164,25 +122,6 @@ def _weight(spec: Spec) -> Callable[[str], int]:
         return (len(algorithm.key) + 4 * len(algorithm.policy.fields)) * (4 if algorithm.uses else 1)
 
     return weight
-
-
-def available_processors() -> int:
-    """How many processors this process may use."""
-    return len(os.sched_getaffinity(0))
-
-
-_worker_task: Task
-
-
-def _begin(task: Task) -> None:
-    global _worker_task
-    _worker_task = task
-    # an interrupt ends a worker at once; the process that waits for it tells of it
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-def _work(name: str) -> Compared | SpecError:
-    return _compared_or_problems(_worker_task, name)
 
 
 def _compared_or_problems(task: Task, name: str) -> Compared | SpecError:
