@@ -17,10 +17,14 @@ from policygen.parity.compare import compare
 from policygen.parity.declared_keys import declared_keys
 from policygen.parity.oracle import Oracle
 from policygen.parity.random_keys import random_keys
+from policygen.parity.spec_shapes import oracle_key
 from policygen.parity.spec_shapes import selector_shape
 from policygen.parity.toolchain import Toolchain
 from policygen.parity.toolchain import ToolchainMissing
 from policygen.parity.toolchain import find_toolchain
+from policygen.resolve.instance import target_instance
+from policygen.resolve.resolver import Resolver
+from policygen.resolve.specialise import rules_for
 from policygen.spec import Spec
 
 pytestmark = pytest.mark.cuda
@@ -64,6 +68,19 @@ def test_the_reference_equals_cccl(spec: Spec, oracle: Oracle, algorithm: str) -
     assert [str(point) for point in report.by_point()] == []
     assert report.compared == len(keys) * 20
     assert (report.nvcc, report.cccl) == (oracle.toolchain.nvcc_version, oracle.toolchain.cccl_version)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_what_resolve_answers_on_an_architecture_equals_cccl(spec: Spec, oracle: Oracle, algorithm: str) -> None:
+    """With all passes: what does not fit on an NVIDIA architecture is told of, not changed."""
+    described = spec.algorithms[algorithm]
+    keys = keys_of(spec, algorithm, 200, seed=2)
+    theirs = oracle.evaluate(algorithm, [oracle_key(described, key) for key in keys], KNOWN_CAPABILITIES)
+    for position, cc in enumerate(KNOWN_CAPABILITIES):
+        instance = target_instance(spec, f"sm_{cc}", {"nvcc": oracle.toolchain.nvcc_version})
+        resolver = Resolver(rules_for(spec, instance, algorithm))
+        for key, answers in zip(keys, theirs, strict=True):
+            assert resolver.resolve(key).policy == answers[position], (cc, key)
 
 
 @pytest.mark.parametrize("algorithm", ["merge", "radix_sort", "reduce", "topk"])
