@@ -13,6 +13,8 @@ from typing import TypeAlias
 from attrs import field
 from attrs import frozen
 
+from policygen.kernels import CppParameter
+from policygen.kernels import Kernel
 from policygen.lang.intervals import Domains
 from policygen.lang.tree import Expr
 from policygen.lang.tree import Function
@@ -286,6 +288,8 @@ class Algorithm:
     common: tuple[tuple[str, tuple[Any, ...]], ...]
     types: tuple[TypeParameter, ...]
     cub: CubBinding | None
+    cpp: tuple[CppParameter, ...]
+    kernels: tuple[Kernel, ...]
     scope: Scope = field(repr=False)
     domains: Domains = field(repr=False)
     lists: Mapping[str, ListType] = field(repr=False)

@@ -20,6 +20,10 @@ from policygen.lang.tree import free_names
 from policygen.loading import definitions
 from policygen.loading.collector import Collector
 from policygen.loading.collector import field_paths
+from policygen.loading.kernel_tables import CppDocument
+from policygen.loading.kernel_tables import KernelDocument
+from policygen.loading.kernel_tables import cpp_parameters
+from policygen.loading.kernel_tables import kernels
 from policygen.loading.needs import AlternativeDocument
 from policygen.loading.needs import ConstraintDocument
 from policygen.loading.needs import Needs
@@ -144,6 +148,8 @@ class AlgorithmDocument:
     constraint: list[ConstraintDocument] = Factory(list)
     alternative: list[AlternativeDocument] = Factory(list)
     neutral: list[NeutralDocument] = Factory(list)
+    cpp: dict[str, CppDocument] = Factory(dict)
+    kernel: list[KernelDocument] = Factory(list)
     empty_block: EmptyBlockDocument | None = None
 
 
@@ -218,6 +224,8 @@ class _AlgorithmReader:
         rules_scope = scope.bind(ambient_names())
         rules_domains = domains.with_paths(fact_paths())
         needs = Needs(collector, policy, self.vocabulary.features, rules_scope, rules_domains)
+        constraints = needs.constraints(document.constraint)
+        parameters = cpp_parameters(collector, document.cpp, scope, self.lists)
         empty = document.empty_block
         return Algorithm(
             name=document.name,
@@ -226,13 +234,15 @@ class _AlgorithmReader:
             lets=lets,
             uses=uses,
             policy=policy,
-            constraints=needs.constraints(document.constraint),
+            constraints=constraints,
             alternatives=needs.alternatives(document.alternative),
             neutrals=needs.neutrals(document.neutral),
             empty_block=None if empty is None else EmptyBlock(empty.items_per_thread, empty.reason),
             common=self.common(key),
             types=self.types(key),
             cub=self.cub(),
+            cpp=parameters,
+            kernels=kernels(needs, document.kernel, parameters, constraints),
             scope=rules_scope,
             domains=rules_domains,
             lists=dict(self.lists),

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -242,9 +243,18 @@ def _cccl_version(includes: Sequence[Path]) -> str:
 
 
 def _digest(source: str, toolchain: Toolchain) -> str:
-    """Digests all that the program is made from; the headers by content, as a checkout changes under one version."""
+    """Digests all that a program is made from."""
     digest = hashlib.sha256()
-    for part in (source, *FLAGS, toolchain.nvcc_version, toolchain.cccl_version, *map(str, toolchain.includes)):
+    for part in (source, *FLAGS, fingerprint(toolchain)):
+        digest.update(part.encode() + b"\0")
+    return digest.hexdigest()[:24]
+
+
+@lru_cache(maxsize=8)
+def fingerprint(toolchain: Toolchain) -> str:
+    """Identifies compiler and headers; the headers by content, as a checkout changes under one version."""
+    digest = hashlib.sha256()
+    for part in (toolchain.nvcc_version, toolchain.cccl_version, *map(str, toolchain.includes)):
         digest.update(part.encode() + b"\0")
     for header in sorted((toolchain.include / "cub").rglob("*.cuh")):
         digest.update(header.read_bytes())

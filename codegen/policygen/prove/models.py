@@ -1,0 +1,62 @@
+"""What the specs say that kernels use: the models that the compiler's figures are held against."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from attrs import frozen
+
+from policygen.lang.evaluate import LazyNames
+from policygen.lang.evaluate import compiled
+from policygen.prove.cases import KernelCase
+from policygen.prove.cases import PolicyCase
+from policygen.resolve.candidate import Overlay
+from policygen.resolve.passes import evaluators
+from policygen.resolve.specialise import Rules
+
+_NO_LIMIT: Final = 2**31 - 1
+
+
+@frozen
+class Predicted:
+    """What a spec says of one kernel.
+
+    Attributes:
+        shared: bytes of static shared memory; None where there is no model, or it does not know.
+        registers: an upper bound of registers a thread; None likewise.
+    """
+
+    shared: int | None
+    registers: int | None
+
+
+class Models:
+    """The models of one algorithm, for the architecture that is compiled for."""
+
+    def __init__(self, rules: Rules) -> None:
+        """Takes the rules of that architecture: a chip that is compiled for a proxy has other facts than the proxy."""
+        self._lets = evaluators(rules)
+        self._constraints = {c.id: c for c in (*rules.constraints, *rules.fit)}
+        self._facts = rules.instance.facts
+
+    def predicted(self, case: PolicyCase, kernel: KernelCase) -> Predicted:
+        """What is to be expected of a kernel."""
+        names = Overlay(LazyNames(case.row.resolution.key, self._lets), case.policy)
+        wanted = self._need(kernel.kernel.registers, names)
+        registers = None if wanted is None else min(wanted, self._most_registers(kernel.threads))
+        return Predicted(self._need(kernel.kernel.shared, names), registers)
+
+    def _most_registers(self, threads: int) -> int:
+        """The registers that launch bounds leave a thread: a block fits, and warps get them by eights a thread."""
+        a_thread, a_sm = self._facts["max_registers_per_thread"].value, self._facts["registers_per_sm"].value
+        if a_thread is None or a_sm is None or threads <= 0:
+            return _NO_LIMIT
+        return min(a_thread, a_sm // threads // 8 * 8)
+
+    def _need(self, name: str, names: Overlay) -> int | None:
+        constraint = self._constraints.get(name)
+        if constraint is None or constraint.need is None or not compiled(constraint.when)(names):
+            return None
+        if constraint.unknown is not None and compiled(constraint.unknown)(names):
+            return None
+        return int(compiled(constraint.need)(names))
