@@ -18,6 +18,9 @@ from policygen.loading.spec_files import spec_files
 from policygen.model.problems import Problem
 from policygen.model.problems import SpecError
 from policygen.model.problems import did_you_mean
+from policygen.prove.evidence import Evidence
+from policygen.prove.evidence import evidence_path
+from policygen.prove.evidence import read_evidence
 from policygen.resolve.instance import TargetInstance
 from policygen.resolve.instance import UnknownTarget
 from policygen.resolve.instance import target_instance
@@ -48,6 +51,7 @@ class Project:
         self.root = root
         self._instances: dict[tuple[str, _Assumed], TargetInstance] = {}
         self._resolvers: dict[tuple[str, str, _Assumed], Resolver] = {}
+        self._evidence: dict[tuple[str, str], Evidence | None] = {}
 
     @cached_property
     def files(self) -> tuple[SpecFile, ...]:
@@ -63,6 +67,29 @@ class Project:
     def spec(self) -> Spec:
         """Everything that the files say. Raises SpecError with every problem found."""
         return load_spec(self.files)
+
+    def evidence(self, target: str, algorithm: str) -> Evidence | None:
+        """What the compiler said of an algorithm's policies on a target: the project's file, else the packaged one.
+
+        Args:
+            target: name of the target, as its folder of generated files is called.
+            algorithm: name of the algorithm.
+
+        Returns:
+            None where nothing was compiled.
+
+        Raises:
+            SpecError: the file is not what `policygen prove` writes.
+        """
+        asked = (target, algorithm)
+        if asked not in self._evidence:
+            own, packaged = self.root.specs, data_dir("specs")
+            found = read_evidence(evidence_path(own, target, algorithm), _shown(evidence_path(own, target, algorithm)))
+            if found is None and own.resolve() != packaged.resolve():
+                path = evidence_path(packaged, target, algorithm)
+                found = read_evidence(path, f"policygen/specs/{path.relative_to(packaged).as_posix()}")
+            self._evidence[asked] = found
+        return self._evidence[asked]
 
     @cached_property
     def listed_targets(self) -> tuple[str, ...]:

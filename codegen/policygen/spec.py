@@ -313,6 +313,15 @@ class BlockRule:
 
 
 @frozen
+class Proxy:
+    """The architecture that a chip's kernels are compiled for where no compiler knows the chip, and why that one."""
+
+    target: str
+    reason: str
+    location: Location = field(eq=False)
+
+
+@frozen
 class Target:
     """A chip, or (with several capabilities) a family of them.
 
@@ -323,6 +332,7 @@ class Target:
         reference: name of the reference whose ladders answer where the target's own do not.
         reference_cc: the capability that reference ladders see; None for a family, where it is an input.
         passes: the passes of resolution that run.
+        proxy: what stands for the chip where kernels are compiled; None for a chip that the compiler knows.
         features: feature name to the capabilities (inclusive) that have it, None for all; absent ones are missing.
         withheld: feature name to why it does not count as present.
     """
@@ -334,6 +344,7 @@ class Target:
     reference: str
     reference_cc: int | None
     passes: tuple[str, ...]
+    proxy: Proxy | None
     facts: Mapping[str, Fact] = field(repr=False)
     features: Mapping[str, Interval | None] = field(repr=False)
     withheld: Mapping[str, str] = field(repr=False)

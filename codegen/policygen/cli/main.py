@@ -31,6 +31,7 @@ COMMANDS = {
     "explain": "Tell how a policy came about, step by step.",
     "list": "List targets, algorithms, points, or where headers are.",
     "parity": "Compare the reference points with CCCL's own selectors.",
+    "prove": "Compile CUB's kernels with the policies, and hold the models against the compiler's figures.",
     "resolve": "Give the policy for a key, or for many.",
 }
 

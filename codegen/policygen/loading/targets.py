@@ -26,6 +26,7 @@ from policygen.model.ranges import Interval
 from policygen.resolve.facts import extend
 from policygen.spec import Algorithm
 from policygen.spec import BlockRule
+from policygen.spec import Proxy
 from policygen.spec import RuleSet
 from policygen.spec import Target
 from policygen.spec import Vocabulary
@@ -51,6 +52,14 @@ class BlockDocument:
 
 
 @frozen
+class ProxyDocument:
+    """`proxy = {..}`."""
+
+    target: str
+    reason: str
+
+
+@frozen
 class TargetDocument:
     """A whole file."""
 
@@ -61,6 +70,7 @@ class TargetDocument:
     architectures: list[str] = Factory(list)
     reference: ReferenceDocument | None = None
     passes: list[str] | None = None
+    proxy: ProxyDocument | None = None
     features: dict[str, Any] = Factory(dict)
     block: BlockDocument | None = None
     fact: dict[str, Any] = Factory(dict)
@@ -117,6 +127,7 @@ class _TargetReader:
             reference=reference,
             reference_cc=reference_cc,
             passes=self.passes(),
+            proxy=self.proxy(),
             facts=self.facts(),
             features=features,
             withheld=withheld,
@@ -124,6 +135,12 @@ class _TargetReader:
             rules=self.rules(),
             location=self.collector.location(()),
         )
+
+    def proxy(self) -> Proxy | None:
+        document = self.document.proxy
+        if document is None:
+            return None if self.parent is None else self.parent.proxy
+        return Proxy(document.target, document.reason, self.collector.location(("proxy",)))
 
     def capabilities(self, *, is_chip: bool) -> tuple[int, ...]:
         given = self.document.capabilities

@@ -12,7 +12,6 @@ import tempfile
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -250,7 +249,6 @@ def _digest(source: str, toolchain: Toolchain) -> str:
     return digest.hexdigest()[:24]
 
 
-@lru_cache(maxsize=8)
 def fingerprint(toolchain: Toolchain) -> str:
     """Identifies compiler and headers; the headers by content, as a checkout changes under one version."""
     digest = hashlib.sha256()

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 from typing import Final
 
+from attrs import evolve
 from attrs import field
 from attrs import frozen
 
@@ -27,6 +28,7 @@ from policygen.prove.cpp_types import constant
 from policygen.resolve.candidate import Overlay
 from policygen.resolve.passes import evaluators
 from policygen.resolve.resolver import Resolver
+from policygen.resolve.specialise import Rules
 from policygen.spec import Algorithm
 
 _PREFERRED: Final = ("float32", "int32", "float64", "int64")
@@ -118,7 +120,7 @@ def cases(resolver: Resolver) -> Cases:
     all operators.
     """
     algorithm = resolver.rules.algorithm
-    maker = _CaseMaker(resolver)
+    maker = CaseMaker(resolver.rules)
     table = policy_table(resolver)
     groups: dict[tuple[Any, ...], list[tuple[Row, tuple[CppArgument, ...]]]] = {}
     unproved = [Unproved(algorithm.name, given, reason) for given, reason in table.refused]
@@ -133,10 +135,12 @@ def cases(resolver: Resolver) -> Cases:
     return Cases(tuple(case for case in found if case.kernels), tuple(unproved))
 
 
-class _CaseMaker:
-    def __init__(self, resolver: Resolver) -> None:
-        self._algorithm = resolver.rules.algorithm
-        self._lets = evaluators(resolver.rules)
+class CaseMaker:
+    """Makes the cases of one algorithm on one target."""
+
+    def __init__(self, rules: Rules) -> None:
+        self._algorithm = rules.algorithm
+        self._lets = evaluators(rules)
         self._types = CppTypes(self._algorithm.cpp)
         self._kernels = tuple(
             (kernel, compiled(kernel.when), compiled(kernel.threads), compiled(kernel.dynamic))
@@ -144,9 +148,11 @@ class _CaseMaker:
         )
 
     def arguments(self, row: Row) -> tuple[CppArgument, ...]:
+        """The C++ that a row's key stands for. Raises ValueError where there is none."""
         return self._types.arguments(LazyNames(row.resolution.key, self._lets))
 
     def case(self, row: Row, arguments: Sequence[CppArgument], keys: int) -> PolicyCase:
+        """The policy of a row, with the kernels that are launched for it."""
         names = Overlay(LazyNames(row.resolution.key, self._lets), row.policy)
         made = tuple(
             KernelCase(kernel, instance(kernel.instance, arguments), int(threads(names)), int(dynamic(names)))
@@ -154,6 +160,11 @@ class _CaseMaker:
             if when(names)
         )
         return PolicyCase(self._algorithm, row, keys, tuple((a.name, a.shape) for a in arguments), made)
+
+    def variant(self, case: PolicyCase, policy: Record) -> PolicyCase:
+        """A case with another policy for the same key."""
+        row = evolve(case.row, resolution=evolve(case.row.resolution, policy=policy))
+        return self.case(row, self.arguments(row), case.keys)
 
 
 def _rank(entry: tuple[Row, tuple[CppArgument, ...]]) -> tuple[int, ...]:

@@ -197,9 +197,8 @@ class _Kept:
 
 
 def _from_data(data: Mapping[str, Any]) -> Outcome:
-    kinds = {"Resources": Resources, "Overflow": Overflow}
     values = {name: value for name, value in data.items() if name != "kind"}
-    return kinds[data["kind"]](**values)
+    return Overflow(**values) if data["kind"] == Overflow.__name__ else Resources(**values)
 
 
 def instances_of(cases: Sequence[PolicyCase]) -> Iterator[Instance]:

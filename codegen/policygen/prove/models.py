@@ -46,6 +46,12 @@ class Models:
         registers = None if wanted is None else min(wanted, self._most_registers(kernel.threads))
         return Predicted(self._need(kernel.kernel.shared, names), registers)
 
+    @property
+    def static_limit(self) -> int | None:
+        """Bytes of shared memory that a kernel may declare; None where the architecture does not say."""
+        fact = self._facts.get("max_smem_per_block")
+        return None if fact is None else fact.value
+
     def _most_registers(self, threads: int) -> int:
         """The registers that launch bounds leave a thread: a block fits, and warps get them by eights a thread."""
         a_thread, a_sm = self._facts["max_registers_per_thread"].value, self._facts["registers_per_sm"].value
