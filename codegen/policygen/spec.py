@@ -27,6 +27,7 @@ from policygen.model.types import Scalar
 from policygen.model.types import Struct
 from policygen.model.types import Type
 from policygen.scaling import ScalingRule
+from policygen.tune import Tune
 
 Path: TypeAlias = tuple[str, ...]
 """A policy field: the names from the root record down."""
@@ -286,6 +287,7 @@ class Algorithm:
     common: tuple[tuple[str, tuple[Any, ...]], ...]
     types: tuple[TypeParameter, ...]
     cub: CubBinding | None
+    tune: Tune | None
     scope: Scope = field(repr=False)
     domains: Domains = field(repr=False)
     lists: Mapping[str, ListType] = field(repr=False)

@@ -25,6 +25,8 @@ from policygen.loading.needs import ConstraintDocument
 from policygen.loading.needs import Needs
 from policygen.loading.needs import NeutralDocument
 from policygen.loading.toml_positions import KeyPath
+from policygen.loading.tune import TuneDocument
+from policygen.loading.tune import read_tune
 from policygen.model.fact_names import FACT_NAMES
 from policygen.model.problems import did_you_mean
 from policygen.model.ranges import Interval
@@ -145,6 +147,7 @@ class AlgorithmDocument:
     alternative: list[AlternativeDocument] = Factory(list)
     neutral: list[NeutralDocument] = Factory(list)
     empty_block: EmptyBlockDocument | None = None
+    tune: TuneDocument | None = None
 
 
 TARGET = RecordType(Struct("target", tuple(StructField(name, INT64) for name in FACT_NAMES)))
@@ -233,6 +236,7 @@ class _AlgorithmReader:
             common=self.common(key),
             types=self.types(key),
             cub=self.cub(),
+            tune=read_tune(collector, document.tune, self.cub(), key, policy),
             scope=rules_scope,
             domains=rules_domains,
             lists=dict(self.lists),
