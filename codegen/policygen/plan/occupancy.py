@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
+from typing import Final
 
 from attrs import frozen
 
@@ -29,6 +30,9 @@ from policygen.plan.counts import ceil_div
 from policygen.plan.counts import round_up
 from policygen.plan.kernel_resources import KernelResources
 from policygen.plan.limits import Limits
+
+REGISTERS_UNKNOWN: Final = "registers of the kernel"
+STATIC_SMEM_UNKNOWN: Final = "static shared memory of the kernel"
 
 
 class Resource(Enum):
@@ -165,17 +169,6 @@ def _by_threads(limits: Limits, kernel: KernelResources) -> Bound:
 
 
 def _by_registers(limits: Limits, kernel: KernelResources) -> Bound:
-    registers = kernel.registers
-    if registers is None:
-        return Bound(None, ("registers of the kernel",))
-    if limits.max_registers_per_thread is not None and registers > limits.max_registers_per_thread:
-        return Bound(0)
-    if registers == 0:
-        return Bound(None)
-    warp = _Warps.of(limits, kernel)
-    each = round_up(registers * warp.size, warp.unit)
-    if limits.max_registers_per_block is not None and each * warp.checked_count > limits.max_registers_per_block:
-        return Bound(0)
     unknown = limits.unknown(
         "warp_size",
         "max_registers_per_thread",
@@ -185,6 +178,17 @@ def _by_registers(limits: Limits, kernel: KernelResources) -> Bound:
         "warp_allocation_unit",
         "sm_partitions",
     )
+    registers = kernel.registers
+    if registers is None:
+        return Bound(None, (REGISTERS_UNKNOWN, *unknown))
+    if limits.max_registers_per_thread is not None and registers > limits.max_registers_per_thread:
+        return Bound(0)
+    if registers == 0:
+        return Bound(None)
+    warp = _Warps.of(limits, kernel)
+    each = round_up(registers * warp.size, warp.unit)
+    if limits.max_registers_per_block is not None and each * warp.checked_count > limits.max_registers_per_block:
+        return Bound(0)
     if limits.registers_per_sm is None:
         return Bound(None, unknown)
     return Bound(limits.registers_per_sm // warp.partitions // each * warp.partitions // warp.count, unknown)
@@ -193,7 +197,7 @@ def _by_registers(limits: Limits, kernel: KernelResources) -> Bound:
 def _by_shared_memory(limits: Limits, kernel: KernelResources) -> Bound:
     static, used = kernel.static_smem, kernel.shared_memory
     if static is None or used is None:
-        return Bound(None, ("static shared memory of the kernel",))
+        return Bound(None, (STATIC_SMEM_UNKNOWN, *limits.unknown("smem_per_sm")))
     if limits.max_smem_per_block is not None and static > limits.max_smem_per_block:
         return Bound(0)
     most = _most_of_a_block(limits, kernel)
