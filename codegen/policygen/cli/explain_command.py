@@ -24,12 +24,16 @@ def explain(
 ) -> None:
     """Tell how a policy came about, step by step, with the evidence behind the facts it rests on.
 
+    A line for each kernel says how many blocks of it a multiprocessor holds, what limits them and what is left.
+
     Exit status 1 if the target has no policy for the key.
     """
     from policygen.resolve.explanation import explanation
+    from policygen.resolve.kernels import kernels_of
 
     resolver = resolver_for(session, target, algorithm, assumed)
-    told = explanation(resolver.rules, resolve_one(resolver, key_parts))
+    resolution = resolve_one(resolver, key_parts)
+    told = explanation(resolver.rules, resolution, kernels_of(resolver.rules, resolution))
     if session.as_json:
         session.answer(told.as_dict())
         return
