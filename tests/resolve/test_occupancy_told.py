@@ -1,4 +1,4 @@
-"""Occupancy as `explain` and `audit` tell it, and the kernels behind a policy."""
+"""Occupancy as `explain` and `audit` tell it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from typing import Any
 
 import pytest
 
-from policygen.fold.table import policy_table
 from policygen.model.facts import EvidenceKind
 from policygen.plan.kernel_resources import KernelResources
 from policygen.plan.occupancy import occupancy
 from policygen.project import Project
 from policygen.project import load
 from policygen.resolve.explanation import explanation
-from policygen.resolve.kernels import kernels_of
 from policygen.resolve.occupancy import limits_of
 from policygen.resolve.occupancy import occupancy_data
 from policygen.resolve.occupancy import occupancy_line
@@ -137,45 +135,3 @@ def test_another_value_of_a_limit_counts(packaged: Project) -> None:
     kernel = KernelResources(kernel="sum", threads=256, registers=32, static_smem=44)
     instance = packaged.target("sm_90", {"registers_per_sm": "32768"})
     assert occupancy(limits_of(instance), kernel).blocks == 4
-
-
-@pytest.mark.parametrize(
-    ("target", "algorithm", "key", "expected"),
-    [
-        ("bi100", "reduce", SUM, [("multi_tile", 512, 84), ("single_tile", 512, 84)]),
-        # after the constraint has lowered the items
-        (
-            "bi100",
-            "scan",
-            {"input_type": "int128", "operation_t": "plus", "offset_size": 4},
-            [("scan", 256, 45072)],
-        ),
-        (
-            "sm_90",
-            "radix_sort",
-            {"key_size": 4, "value_size": 0, "offset_size": 4, "key_type": "int32"},
-            [("histogram", 128, 4096), ("onesweep", 384, 31744), ("single_tile", 256, 33856)],
-        ),
-        ("sm_90", "for", {}, [("for", 256, 0)]),
-    ],
-)
-def test_kernels_behind_a_policy(
-    packaged: Project, target: str, algorithm: str, key: dict[str, Any], expected: list[tuple[str, int, int]]
-) -> None:
-    resolver = packaged.resolver(target, algorithm)
-    found = kernels_of(resolver.rules, resolver.resolve(key))
-    assert [(kernel.kernel, kernel.threads, kernel.static_smem) for kernel in found] == expected
-    assert all(kernel.registers is None and kernel.dynamic_smem == 0 for kernel in found)
-
-
-@pytest.mark.parametrize("target", ["sm_60", "sm_90", "sm_120", "bi100"])
-def test_every_policy_of_a_common_key_has_kernels_that_can_run(packaged: Project, target: str) -> None:
-    """But for CUB's own misfits, which are reported where they are resolved."""
-    limits = limits_of(packaged.target(target))
-    for name in packaged.spec.algorithms:
-        resolver = packaged.resolver(target, name)
-        for row in policy_table(resolver).rows:
-            misfit = any("reported, not mended" in str(step) for step in row.resolution.trace)
-            for kernel in kernels_of(resolver.rules, row.resolution):
-                found = occupancy(limits, kernel)
-                assert found.blocks or misfit, (name, row.given, kernel)

@@ -28,12 +28,13 @@ def explain(
 
     Exit status 1 if the target has no policy for the key.
     """
+    from policygen.prove.resources import KernelUse
     from policygen.resolve.explanation import explanation
-    from policygen.resolve.kernels import kernels_of
 
     resolver = resolver_for(session, target, algorithm, assumed)
     resolution = resolve_one(resolver, key_parts)
-    told = explanation(resolver.rules, resolution, kernels_of(resolver.rules, resolution))
+    use = KernelUse(resolver.rules, session.project.evidence(resolver.rules.target, algorithm))
+    told = explanation(resolver.rules, resolution, use.of(resolution))
     if session.as_json:
         session.answer(told.as_dict())
         return

@@ -13,8 +13,8 @@ from policygen.plan.limits import LIMIT_NAMES
 from policygen.plan.limits import Limits
 from policygen.plan.occupancy import Occupancy
 from policygen.plan.occupancy import occupancy
+from policygen.prove.resources import KernelUse
 from policygen.resolve.explanation import as_given
-from policygen.resolve.kernels import kernels_of
 from policygen.resolve.occupancy import limiting_text
 from policygen.resolve.occupancy import limits_of
 from policygen.resolve.occupancy import occupancy_data
@@ -48,7 +48,8 @@ def kernels_section(subject: Subject) -> Section:
     rows: list[Row] = []
     without: list[str] = []
     for name, rules in subject.rules.items():
-        found = list(_rows(rules, subject.tables[name], limits))
+        use = KernelUse(rules, subject.evidence.get(name))
+        found = list(_rows(rules, subject.tables[name], limits, use))
         rows += found
         if not found:
             without.append(name)
@@ -72,14 +73,14 @@ def _notes(limits: Limits, rows: list[Row], without: list[str]) -> Iterator[str]
     if missing and rows:
         yield f"not known of the target: {', '.join(missing)}"
     if without:
-        yield f"the specs do not tell the kernels of {', '.join(without)} apart"
+        yield f"the specs do not say which kernels {', '.join(without)} has"
 
 
-def _rows(rules: Rules, table: PolicyTable, limits: Limits) -> Iterator[Row]:
+def _rows(rules: Rules, table: PolicyTable, limits: Limits, use: KernelUse) -> Iterator[Row]:
     """Keys with one policy and kernels that take the same are one entry."""
     entries: dict[tuple[Record, tuple[KernelResources, ...]], list[TableRow]] = {}
     for row in table.rows:
-        entries.setdefault((row.policy, kernels_of(rules, row.resolution)), []).append(row)
+        entries.setdefault((row.policy, use.of(row.resolution)), []).append(row)
     for (_, kernels), keys in entries.items():
         for kernel in kernels:
             yield _row(rules, occupancy(limits, kernel), keys)

@@ -10,6 +10,7 @@ from attrs import frozen
 from policygen.fold.table import PolicyTable
 from policygen.fold.table import policy_table
 from policygen.project import Project
+from policygen.prove.evidence import Evidence
 from policygen.resolve.instance import TargetInstance
 from policygen.resolve.specialise import Rules
 from policygen.spec import Spec
@@ -23,12 +24,14 @@ class Subject:
         instance: the target as the command names it.
         rules: those of each algorithm under review, in the order of the specs.
         tables: the policies of their common keys.
+        evidence: what the compiler said of their policies, where it was asked.
     """
 
     spec: Spec
     instance: TargetInstance
     rules: Mapping[str, Rules]
     tables: Mapping[str, PolicyTable]
+    evidence: Mapping[str, Evidence]
 
 
 def subject(
@@ -46,9 +49,12 @@ def subject(
         UnknownTarget, UnknownAlgorithm, ValueError, SpecError: as `Project.resolver`.
     """
     resolvers = {name: project.resolver(target, name, assumed) for name in algorithms}
+    instance = project.target(target, assumed)
+    evidence = {name: found for name in algorithms if (found := project.evidence(instance.name, name)) is not None}
     return Subject(
         spec=project.spec,
-        instance=project.target(target, assumed),
+        instance=instance,
         rules={name: resolver.rules for name, resolver in resolvers.items()},
         tables={name: policy_table(resolver) for name, resolver in resolvers.items()},
+        evidence=evidence,
     )
