@@ -1,4 +1,4 @@
-"""What the kernels behind a policy take of a multiprocessor: the compiler's figures where there are any, else models."""
+"""What the kernels behind a policy take of a multiprocessor: the compiler's figures where there are any, or models."""
 
 from __future__ import annotations
 
