@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from plan.cuda_limits import limits_of
 from policygen.model.capabilities import KNOWN_CAPABILITIES
+from policygen.model.facts import EvidenceKind
 from policygen.plan.kernel_resources import KernelResources
 from policygen.plan.limits import LIMIT_NAMES
 from policygen.plan.limits import Limits
@@ -155,6 +156,19 @@ def test_what_is_not_known_makes_an_upper_bound(limits: Limits, resources: Kerne
     assert found.at_most or found.blocks == truth
 
 
+@given(LIMITS, KERNELS, st.integers(0, 300))
+def test_a_model_s_registers_give_a_lower_bound_or_do_not_matter(
+    limits: Limits, resources: KernelResources, fewer: int
+) -> None:
+    """A model says no fewer registers than the compiler takes."""
+    bound, _, _ = used(resources)
+    truth = blocks(limits, evolve(resources, registers=max(bound - fewer, 0)))
+    found = occupancy(limits, evolve(resources, registers_are=EvidenceKind.DERIVED))
+    assert found.blocks is not None
+    assert found.blocks <= truth
+    assert found.at_least or found.blocks == truth
+
+
 # A few figures that a reader can check by hand.
 
 
@@ -226,6 +240,13 @@ def test_registers_that_are_not_known_leave_an_upper_bound_and_the_registers_tha
     assert (found.blocks, found.at_most, found.unknown) == (4, True, ("registers of the kernel",))
     assert found.keeps is not None
     assert (found.keeps.registers, found.spare_registers) == (32, None)
+
+
+def test_dynamic_memory_bounds_the_blocks_though_the_static_is_not_known() -> None:
+    found = occupancy(limits_of("sm_90"), kernel(64, 32, None, 100 * KIB))
+    assert (found.blocks, found.at_most, found.limited_by) == (2, True, (Resource.SHARED_MEMORY,))
+    assert found.unknown == ("static shared memory of the kernel",)
+    assert occupancy(limits_of("sm_90"), kernel(64, 32, None, 228 * KIB)).blocks == 0
 
 
 def test_bi100_knows_its_threads_and_registers_but_not_how_they_are_allotted() -> None:

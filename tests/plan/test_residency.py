@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 
 from plan.cuda_limits import limits_of
+from policygen.model.facts import EvidenceKind
 from policygen.plan.kernel_resources import KernelResources
 from policygen.plan.occupancy import occupancy
 from policygen.plan.residency import Residency
@@ -31,10 +33,13 @@ def test_a_plan_takes_the_occupancy_that_was_computed() -> None:
     assert (residency.occupancy, residency.max_blocks) == (6, 6 * 132 * 5)
 
 
-def test_a_plan_takes_no_upper_bound_for_an_occupancy() -> None:
+def test_a_plan_takes_no_bound_for_an_occupancy() -> None:
     kernel = KernelResources(kernel="sum", threads=512, static_smem=84)
-    reason = r"the occupancy of sum is not known but that it is at most 4 \(for want of registers of the kernel\)"
+    reason = "the occupancy of sum is not known for want of registers of the kernel; give it as a number"
     with pytest.raises(ValueError, match=reason):
+        residency_from_facts(FACTS, occupancy(limits_of("h200"), kernel))
+    kernel = evolve(kernel, registers=40, registers_are=EvidenceKind.DERIVED)
+    with pytest.raises(ValueError, match="for want of registers that are the compiler's and not a model's"):
         residency_from_facts(FACTS, occupancy(limits_of("h200"), kernel))
 
 

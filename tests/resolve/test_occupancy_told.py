@@ -43,8 +43,8 @@ def packaged() -> Project:
         (
             "sm_90",
             {"threads": 256, "registers": 33, "registers_are": DERIVED, "static_smem": 44},
-            "6 blocks a SM (48 of 64 warps), limited by registers; registers 33 (derived from the model), margin 7; "
-            "shared memory 44 bytes, margin 37,844; one more block with 1 register a thread less",
+            "at least 6 blocks a SM (48 of 64 warps), limited by registers; registers 33 at most (derived from the "
+            "model), margin 7; shared memory 44 bytes, margin 37,844; one more block with 1 register a thread less",
         ),
         (
             "sm_120",
@@ -57,6 +57,12 @@ def packaged() -> Project:
             {"threads": 1024, "registers": 65, "registers_are": COMPILED, "static_smem": 0, "dynamic_smem": 101377},
             "no block fits, for want of registers and shared memory; registers 65 (compiled); "
             "shared memory 0 static and 101,377 dynamic bytes; one block with 1 register a thread less and 1 byte less",
+        ),
+        (
+            "sm_90",
+            {"threads": 512, "registers": 200, "registers_are": DERIVED, "static_smem": 44},
+            "by the model no block fits, for want of registers; registers 200 at most (derived from the model); "
+            "shared memory 44 bytes; one block with 72 registers a thread less",
         ),
         (
             "sm_90",
@@ -79,8 +85,8 @@ def packaged() -> Project:
         (
             "bi100",
             {"threads": 512, "registers": 40, "registers_are": DERIVED, "static_smem": 84},
-            "at most 3 blocks a SM (24 of 128 warps), limited by registers; registers 40 (derived from the model), "
-            f"margin at most 2; shared memory 84 bytes, margin unknown; not known of the target: {BI100_LACKS}",
+            "about 3 blocks a SM (24 of 128 warps), limited by registers; registers 40 at most (derived from the "
+            f"model), margin at most 2; shared memory 84 bytes, margin unknown; not known of the target: {BI100_LACKS}",
         ),
     ],
 )
@@ -102,6 +108,7 @@ def test_a_kernel_as_data(packaged: Project) -> None:
         "dynamic_smem": 0,
         "blocks": 6,
         "at_most": False,
+        "at_least": False,
         "warps": 48,
         "max_warps": 64,
         "limited_by": ["registers"],

@@ -16,7 +16,8 @@ class KernelResources:
         kernel: its name.
         threads: of a block, 1 or more.
         registers: 32-bit registers a thread; None if not known.
-        registers_are: how they are known: compiled, or derived from the model; None if they are not.
+        registers_are: how they are known: compiled, or derived from a model, which gives an upper bound; None if they
+            are not known.
         static_smem: bytes of static shared memory a block; None if not known.
         dynamic_smem: bytes of dynamic shared memory a block.
     """

@@ -15,7 +15,8 @@ The rules are those of NVIDIA's occupancy calculator (`cuda_occupancy.h` of the 
 As in the calculator's defaults, the multiprocessor gives to shared memory all that it can. Clusters are not counted,
 nor named barriers beyond the one that every block has.
 
-What is not known never counts as zero and never fits: whatever needs it is an upper bound, and says so.
+What is not known never counts as zero and never fits: whatever needs it is an upper bound, and says so. Registers that
+a model derives are an upper bound themselves: where they alone limit, the blocks are a lower one.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from typing import Final
 
 from attrs import frozen
 
+from policygen.model.facts import EvidenceKind
 from policygen.plan.counts import ceil_div
 from policygen.plan.counts import round_up
 from policygen.plan.kernel_resources import KernelResources
@@ -78,6 +80,7 @@ class Occupancy:
         kernel: what its block takes.
         blocks: resident blocks, 0 where not even one fits; None if nothing that is known bounds them.
         at_most: something is not known, so there may be fewer.
+        at_least: registers limit, and they are a model's upper bound, so there may be more.
         warps_per_block: None if the warp size is not known.
         max_warps: warps that the multiprocessor holds; None if not known.
         limited_by: the resources that allow no more.
@@ -89,6 +92,7 @@ class Occupancy:
     kernel: KernelResources
     blocks: int | None
     at_most: bool
+    at_least: bool
     warps_per_block: int | None
     max_warps: int | None
     limited_by: tuple[Resource, ...]
@@ -141,16 +145,16 @@ def occupancy(limits: Limits, kernel: KernelResources) -> Occupancy:
         Resource.SHARED_MEMORY: _by_shared_memory(limits, kernel),
     }
     blocks = min((bound.blocks for bound in bounds.values() if bound.blocks is not None), default=None)
+    limited_by = tuple(r for r, bound in bounds.items() if blocks is not None and bound.blocks == blocks)
     warp, threads = limits.warp_size, limits.max_threads_per_sm
     return Occupancy(
         kernel=kernel,
         blocks=blocks,
         at_most=blocks != 0 and any(bound.unknown for bound in bounds.values()),
+        at_least=kernel.registers_are is EvidenceKind.DERIVED and limited_by == (Resource.REGISTERS,),
         warps_per_block=None if warp is None else ceil_div(kernel.threads, warp),
         max_warps=None if warp is None or threads is None else threads // warp,
-        limited_by=tuple(
-            resource for resource, bound in bounds.items() if blocks is not None and bound.blocks == blocks
-        ),
+        limited_by=limited_by,
         bounds=bounds,
         keeps=_room(limits, kernel, bounds, blocks) if blocks else None,
         one_more=None if blocks is None else _room(limits, kernel, bounds, blocks + 1),
@@ -195,18 +199,19 @@ def _by_registers(limits: Limits, kernel: KernelResources) -> Bound:
 
 
 def _by_shared_memory(limits: Limits, kernel: KernelResources) -> Bound:
-    static, used = kernel.static_smem, kernel.shared_memory
-    if static is None or used is None:
-        return Bound(None, (STATIC_SMEM_UNKNOWN, *limits.unknown("smem_per_sm")))
+    # what is not known of the kernel is at least nothing
+    static = kernel.static_smem or 0
+    used = static + kernel.dynamic_smem
     if limits.max_smem_per_block is not None and static > limits.max_smem_per_block:
         return Bound(0)
     most = _most_of_a_block(limits, kernel)
     if most is not None and used > most:
         return Bound(0)
+    unknown: tuple[str, ...] = (STATIC_SMEM_UNKNOWN,) if kernel.static_smem is None else ()
     names = ["max_smem_per_block"]
     if kernel.dynamic_smem and (limits.max_smem_per_block is None or used > limits.max_smem_per_block):
         names.append("max_smem_per_block_optin")
-    unknown = limits.unknown(*names, "reserved_smem_per_block")
+    unknown += limits.unknown(*names, "reserved_smem_per_block")
     allocated = round_up(used + (limits.reserved_smem_per_block or 0), limits.smem_allocation_unit or 1)
     if allocated == 0:
         return Bound(None, unknown)

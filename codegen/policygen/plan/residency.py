@@ -101,10 +101,9 @@ def _blocks(facts: Mapping[str, int | None], occupancy: int | Occupancy | None) 
     if not isinstance(occupancy, Occupancy):
         return occupancy
     name = occupancy.kernel.kernel
-    if occupancy.blocks is None or occupancy.at_most:
-        bound = "" if occupancy.blocks is None else f" but that it is at most {occupancy.blocks}"
-        missing = ", ".join(occupancy.unknown)
-        raise ValueError(f"the occupancy of {name} is not known{bound} (for want of {missing}); give it as a number")
+    if occupancy.blocks is None or occupancy.at_most or occupancy.at_least:
+        missing = ", ".join(occupancy.unknown) or "registers that are the compiler's and not a model's"
+        raise ValueError(f"the occupancy of {name} is not known for want of {missing}; give it as a number")
     if occupancy.blocks == 0:
         limiting = " and ".join(resource.value for resource in occupancy.limited_by)
         raise ValueError(f"{name} does not run: not one block of it fits a multiprocessor, for its {limiting}")

@@ -15,6 +15,9 @@ from policygen.plan.occupancy import Resource
 from policygen.plan.occupancy import Room
 from policygen.resolve.instance import TargetInstance
 
+_BOUND = {(False, False): "", (True, False): "at most ", (False, True): "at least ", (True, True): "about "}
+"""What a number of blocks is where there may be fewer, and where there may be more."""
+
 
 def limits_of(instance: TargetInstance) -> Limits:
     """The limits that a target goes by; of a fact with several plausible values the effective one."""
@@ -33,7 +36,7 @@ def occupancy_line(found: Occupancy) -> str:
 def _parts(found: Occupancy) -> Iterator[str]:
     limiting = limiting_text(found)
     if found.blocks == 0:
-        yield f"no block fits, for want of {limiting}"
+        yield f"{'by the model ' if found.at_least else ''}no block fits, for want of {limiting}"
     else:
         warps = "" if found.warps is None or found.max_warps is None else f" ({found.warps} of {found.max_warps} warps)"
         yield f"{blocks_text(found)} a SM{warps}" + (f", limited by {limiting}" if limiting else "")
@@ -47,10 +50,10 @@ def _parts(found: Occupancy) -> Iterator[str]:
 
 
 def blocks_text(found: Occupancy) -> str:
-    """`8 blocks`, `at most 8 blocks`, or that the number is unknown."""
+    """`8 blocks`, `at most 8 blocks`, `at least 8 blocks`, or that the number is unknown."""
     if found.blocks is None:
         return "an unknown number of blocks"
-    return f"{'at most ' if found.at_most else ''}{_counted(found.blocks, 'block')}"
+    return f"{_BOUND[found.at_most, found.at_least]}{_counted(found.blocks, 'block')}"
 
 
 def limiting_text(found: Occupancy) -> str:
@@ -66,7 +69,7 @@ def registers_text(kernel: KernelResources) -> str:
         case None:
             return f"{kernel.registers}"
         case EvidenceKind.DERIVED:
-            return f"{kernel.registers} (derived from the model)"
+            return f"{kernel.registers} at most (derived from the model)"
         case kind:
             return f"{kernel.registers} ({kind.value})"
 
@@ -123,6 +126,7 @@ def occupancy_data(found: Occupancy) -> dict[str, Any]:
         "dynamic_smem": kernel.dynamic_smem,
         "blocks": found.blocks,
         "at_most": found.at_most,
+        "at_least": found.at_least,
         "warps": found.warps,
         "max_warps": found.max_warps,
         "limited_by": [resource.value for resource in found.limited_by],

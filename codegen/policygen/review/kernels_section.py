@@ -7,6 +7,7 @@ from typing import Final
 
 from policygen.fold.table import PolicyTable
 from policygen.fold.table import Row as TableRow
+from policygen.model.facts import EvidenceKind
 from policygen.model.record import Record
 from policygen.plan.kernel_resources import KernelResources
 from policygen.plan.limits import LIMIT_NAMES
@@ -41,6 +42,9 @@ COLUMNS: Final = (
     Column("for example"),
 )
 
+_BOUND: Final = {(False, False): "", (True, False): "<= ", (False, True): ">= ", (True, True): "~ "}
+"""What a number of blocks is where there may be fewer, and where there may be more."""
+
 
 def kernels_section(subject: Subject) -> Section:
     """A row for each kernel of each distinct policy of common keys."""
@@ -65,10 +69,10 @@ def kernels_section(subject: Subject) -> Section:
 def _notes(limits: Limits, rows: list[Row], without: list[str]) -> Iterator[str]:
     if any(row.data["at_most"] for row in rows):
         yield "<= is an upper bound: what decides the number is not known, and the spare figures hold for the bound"
+    if any(row.data["at_least"] for row in rows):
+        yield ">= is a lower bound: registers limit, and they are the model's upper bound; ~ is both"
     if any(row.data["registers"] is None for row in rows):
-        yield (
-            "registers are those of a thread; where they are unknown, as many as the figure after <= allow the blocks"
-        )
+        yield "where the registers of a thread are unknown, as many as the figure in brackets allow the blocks"
     missing = limits.unknown(*LIMIT_NAMES)
     if missing and rows:
         yield f"not known of the target: {', '.join(missing)}"
@@ -95,7 +99,7 @@ def _row(rules: Rules, found: Occupancy, keys: list[TableRow]) -> Row:
         _registers(found),
         _number(kernel.static_smem),
         _number(kernel.dynamic_smem),
-        f"{'<= ' if found.at_most else ''}{_number(found.blocks)}",
+        f"{_BOUND[found.at_most, found.at_least]}{_number(found.blocks)}",
         "" if found.warps is None else f"{found.warps} of {found.max_warps}",
         limiting_text(found),
         _spare(found, found.spare_registers),
@@ -115,8 +119,10 @@ def _row(rules: Rules, found: Occupancy, keys: list[TableRow]) -> Row:
 
 
 def _registers(found: Occupancy) -> str:
+    if found.kernel.registers_are is EvidenceKind.DERIVED:
+        return f"<= {found.kernel.registers} (model)"
     if found.kernel.registers is None and found.keeps is not None and found.keeps.registers is not None:
-        return f"unknown, <= {found.keeps.registers}"
+        return f"unknown ({found.keeps.registers})"
     return registers_text(found.kernel)
 
 
