@@ -5,6 +5,8 @@
 // uses max_registers_per_thread = 255 (documented)
 // uses max_smem_per_block = 48 KiB (documented)
 // uses max_threads_per_block = 1024 (documented)
+// uses max_threads_per_sm = 2048 (documented)
+// uses registers_per_sm = 65536 (documented)
 // uses warp_size = 32 (documented)
 
 #ifndef POLICYGEN_SM_90_TUNING_MERGE_SORT_CUH
@@ -332,10 +334,23 @@ struct key
 
 namespace detail
 {
-POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block(int items_per_thread, int registers_per_pair, int threads_per_block)
+POLICYGEN_FUNCTION constexpr std::int64_t block_sort_registers(std::int64_t words, std::int64_t free)
 {
-  return static_cast<std::int64_t>(threads_per_block) *
-      support::least<std::int64_t>(static_cast<std::int64_t>(items_per_thread) * registers_per_pair + 16, 255);
+  return support::least<std::int64_t>(14 + 3 * words, 20 + words + free / 2);
+}
+
+POLICYGEN_FUNCTION constexpr std::int64_t merge_agent_registers(std::int64_t words, bool pairs, std::int64_t free)
+{
+  return pairs ? support::least<std::int64_t>(24 + words * 8 / 5, 54 + words) : 26 + words + free / 4;
+}
+
+POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block(int items_per_thread, int threads_per_block, int value_size, int words_per_pair)
+{
+  return support::greatest<std::int64_t>(static_cast<std::int64_t>(threads_per_block) *
+      support::least<std::int64_t>(detail::block_sort_registers(static_cast<std::int64_t>(items_per_thread) *
+      words_per_pair, 32), 255), static_cast<std::int64_t>(threads_per_block) *
+      support::least<std::int64_t>(detail::merge_agent_registers(static_cast<std::int64_t>(items_per_thread) *
+      words_per_pair, value_size > 0, 32), 255));
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_threads_per_block(int threads_per_block)
@@ -404,9 +419,11 @@ POLICYGEN_FUNCTION constexpr const char* point(const key& k)
 // Whether a policy keeps the constraints of the target for a key. Upstream's own policies need not.
 POLICYGEN_FUNCTION constexpr bool fits([[maybe_unused]] const key& k, [[maybe_unused]] const policy& p)
 {
-  const int registers_per_pair = support::greatest(1, k.key_size / 4) + support::ceil_div(k.value_size, 4) + 1;
+  const int words_per_pair = support::greatest(1, k.key_size / 4) + (k.value_size > 0 ?
+      support::ceil_div(k.value_size, 4) + 1 : 0);
   // registers-per-block: launch limit
-  if (detail::need_of_registers_per_block(p.items_per_thread, registers_per_pair, p.threads_per_block) > 65536)
+  if (detail::need_of_registers_per_block(p.items_per_thread, p.threads_per_block, k.value_size, words_per_pair) >
+      65536)
   {
     return false;
   }

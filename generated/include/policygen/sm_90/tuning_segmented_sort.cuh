@@ -640,24 +640,37 @@ POLICYGEN_FUNCTION constexpr std::int64_t segment_scatter_bytes(int tile, int ke
       static_cast<std::int64_t>(digits) * offset_size, static_cast<std::int64_t>(tile) * value_size), 16);
 }
 
+POLICYGEN_FUNCTION constexpr std::int64_t segment_sweeps_bytes(const SegmentedSortRadixSortPolicy& p_, int warp_size, int key_size, int value_size, int offset_size)
+{
+  const int digits = detail::radix_digits(p_.radix_bits).count;
+  const std::int64_t upsweep = detail::segment_upsweep_bytes(p_.threads_per_block, warp_size, digits, offset_size);
+  const std::int64_t digit_scan = detail::segment_digit_scan_bytes(p_.threads_per_block, warp_size, digits,
+      offset_size);
+  const std::int64_t keys = detail::block_load_bytes(p_.load_algorithm, p_.threads_per_block, warp_size,
+      p_.items_per_thread, key_size);
+  const std::int64_t values = detail::block_load_bytes(p_.load_algorithm, p_.threads_per_block, warp_size,
+      p_.items_per_thread, value_size);
+  const std::int64_t rank = detail::rank_bytes(p_.rank_algorithm, p_.scan_algorithm, p_.threads_per_block, warp_size,
+      p_.radix_bits, 1);
+  const std::int64_t scatter = detail::segment_scatter_bytes(p_.threads_per_block * p_.items_per_thread, key_size,
+      value_size, digits, offset_size);
+  return
+      support::greatest<std::int64_t>(support::greatest<std::int64_t>(support::greatest<std::int64_t>(support::greatest<std::int64_t>(support::greatest<std::int64_t>(upsweep,
+      digit_scan), keys), values), rank), scatter);
+}
+
+POLICYGEN_FUNCTION constexpr std::int64_t segment_tile_sort_bytes(const SegmentedSortRadixSortPolicy& p_, int warp_size, int key_size, int value_size)
+{
+  const std::int64_t rank = detail::counting_rank_bytes(p_.scan_algorithm, p_.threads_per_block, warp_size,
+      detail::radix_digits(p_.radix_bits).count);
+  return support::greatest<std::int64_t>(rank, detail::exchange_bytes(p_.threads_per_block, p_.items_per_thread,
+      support::greatest(key_size, value_size)));
+}
+
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory_large(int key_size, const SegmentedSortRadixSortPolicy& large_segment, int offset_size, int stored_value_size)
 {
-  return
-      support::greatest<std::int64_t>(support::greatest<std::int64_t>(support::greatest<std::int64_t>(support::greatest<std::int64_t>(support::greatest<std::int64_t>(support::greatest<std::int64_t>(detail::segment_upsweep_bytes(large_segment.threads_per_block,
-      32, detail::radix_digits(large_segment.radix_bits).count, offset_size),
-      detail::segment_digit_scan_bytes(large_segment.threads_per_block, 32,
-      detail::radix_digits(large_segment.radix_bits).count, offset_size)),
-      detail::block_load_bytes(large_segment.load_algorithm, large_segment.threads_per_block, 32,
-      large_segment.items_per_thread, key_size)), detail::block_load_bytes(large_segment.load_algorithm,
-      large_segment.threads_per_block, 32, large_segment.items_per_thread, stored_value_size)),
-      detail::rank_bytes(large_segment.rank_algorithm, large_segment.scan_algorithm, large_segment.threads_per_block,
-      32, large_segment.radix_bits, 1)), detail::segment_scatter_bytes(large_segment.threads_per_block *
-      large_segment.items_per_thread, key_size, stored_value_size,
-      detail::radix_digits(large_segment.radix_bits).count, offset_size)),
-      support::greatest<std::int64_t>(detail::counting_rank_bytes(large_segment.scan_algorithm,
-      large_segment.threads_per_block, 32, detail::radix_digits(large_segment.radix_bits).count),
-      detail::exchange_bytes(large_segment.threads_per_block, large_segment.items_per_thread,
-      support::greatest(key_size, stored_value_size))));
+  return support::greatest<std::int64_t>(detail::segment_sweeps_bytes(large_segment, 32, key_size, stored_value_size,
+      offset_size), detail::segment_tile_sort_bytes(large_segment, 32, key_size, stored_value_size));
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t warp_exchange_bytes(int lanes, int items, int size)
@@ -682,6 +695,14 @@ POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory_fallback(int key
   return detail::sub_warp_sort_bytes(medium_segment, support::greatest(key_size, stored_value_size), pair_alignment);
 }
 
+POLICYGEN_FUNCTION constexpr std::int64_t need_of_static_memory_fallback(int key_size, const SegmentedSortRadixSortPolicy& large_segment, const SegmentedSortSubWarpMergeSortPolicy& medium_segment, int offset_size, int pair_alignment, int stored_value_size)
+{
+  return support::greatest<std::int64_t>(support::greatest<std::int64_t>(detail::segment_sweeps_bytes(large_segment,
+      32, key_size, stored_value_size, offset_size), detail::segment_tile_sort_bytes(large_segment, 32, key_size,
+      stored_value_size)), support::round_up<std::int64_t>(detail::sub_warp_sort_bytes(medium_segment,
+      support::greatest(key_size, stored_value_size), pair_alignment), 16));
+}
+
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory_small_of_medium_segment(int key_size, const SegmentedSortSubWarpMergeSortPolicy& medium_segment, int pair_alignment, int stored_value_size)
 {
   return static_cast<std::int64_t>(medium_segment.threads_per_block / support::greatest(1,
@@ -696,16 +717,22 @@ POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory_small_of_small_s
       stored_value_size), pair_alignment);
 }
 
-POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block(const SegmentedSortRadixSortPolicy& large_segment, const SegmentedSortSubWarpMergeSortPolicy& medium_segment, int registers_per_pair, const SegmentedSortSubWarpMergeSortPolicy& small_segment)
+POLICYGEN_FUNCTION constexpr std::int64_t need_of_static_memory_small(int key_size, const SegmentedSortSubWarpMergeSortPolicy& medium_segment, int pair_alignment, const SegmentedSortSubWarpMergeSortPolicy& small_segment, int stored_value_size)
 {
-  return
-      support::greatest<std::int64_t>(support::greatest<std::int64_t>(static_cast<std::int64_t>(large_segment.threads_per_block)
-      * support::least<std::int64_t>(static_cast<std::int64_t>(large_segment.items_per_thread) * (registers_per_pair +
-      1) + 16, 255), static_cast<std::int64_t>(medium_segment.threads_per_block) *
-      support::least<std::int64_t>(static_cast<std::int64_t>(medium_segment.items_per_thread) * registers_per_pair +
-      16, 255)), static_cast<std::int64_t>(small_segment.threads_per_block) *
-      support::least<std::int64_t>(static_cast<std::int64_t>(small_segment.items_per_thread) * registers_per_pair +
-      16, 255));
+  return support::greatest<std::int64_t>(static_cast<std::int64_t>(medium_segment.threads_per_block /
+      support::greatest(1, medium_segment.threads_per_warp)) * detail::sub_warp_sort_bytes(medium_segment,
+      support::greatest(key_size, stored_value_size), pair_alignment),
+      static_cast<std::int64_t>(small_segment.threads_per_block / support::greatest(1,
+      small_segment.threads_per_warp)) * detail::sub_warp_sort_bytes(small_segment, support::greatest(key_size,
+      stored_value_size), pair_alignment));
+}
+
+POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block(const SegmentedSortSubWarpMergeSortPolicy& medium_segment, int registers_per_pair, const SegmentedSortSubWarpMergeSortPolicy& small_segment)
+{
+  return support::greatest<std::int64_t>(static_cast<std::int64_t>(medium_segment.threads_per_block) *
+      support::least<std::int64_t>(2 * static_cast<std::int64_t>(medium_segment.items_per_thread) * registers_per_pair
+      + 16, 255), static_cast<std::int64_t>(small_segment.threads_per_block) * support::least<std::int64_t>(2 *
+      static_cast<std::int64_t>(small_segment.items_per_thread) * registers_per_pair + 16, 255));
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_threads_per_block(const SegmentedSortRadixSortPolicy& large_segment, const SegmentedSortSubWarpMergeSortPolicy& medium_segment, const SegmentedSortSubWarpMergeSortPolicy& small_segment)
@@ -811,22 +838,33 @@ POLICYGEN_FUNCTION constexpr bool fits([[maybe_unused]] const key& k, [[maybe_un
   {
     return false;
   }
-  // shared-memory-fallback: DeviceSegmentedSortFallbackKernel: a union of the large segment's storage and one medium
-  // segment's
+  // shared-memory-fallback: DeviceSegmentedSortFallbackKernel: one medium segment for a block
   if (detail::need_of_shared_memory_fallback(k.key_size, p.medium_segment, pair_alignment, stored_value_size) > 49152)
   {
     return false;
   }
-  // shared-memory-small of medium_segment: DeviceSegmentedSortKernelSmall: a union of the storage of a block of
-  // medium and of small segments
+  // static-memory-fallback: DeviceSegmentedSortFallbackKernel: a union of the large segment's storage and one medium
+  // segment's
+  if (detail::need_of_static_memory_fallback(k.key_size, p.large_segment, p.medium_segment, k.offset_size,
+      pair_alignment, stored_value_size) > 49152)
+  {
+    return false;
+  }
+  // shared-memory-small of medium_segment: DeviceSegmentedSortKernelSmall: an agent for each segment of a block
   if (detail::need_of_shared_memory_small_of_medium_segment(k.key_size, p.medium_segment, pair_alignment,
       stored_value_size) > 49152)
   {
     return false;
   }
-  // shared-memory-small of small_segment: DeviceSegmentedSortKernelSmall: a union of the storage of a block of medium
-  // and of small segments
+  // shared-memory-small of small_segment: DeviceSegmentedSortKernelSmall: an agent for each segment of a block
   if (detail::need_of_shared_memory_small_of_small_segment(k.key_size, pair_alignment, p.small_segment,
+      stored_value_size) > 49152)
+  {
+    return false;
+  }
+  // static-memory-small: DeviceSegmentedSortKernelSmall: a union of the storage of a block of medium and of small
+  // segments
+  if (detail::need_of_static_memory_small(k.key_size, p.medium_segment, pair_alignment, p.small_segment,
       stored_value_size) > 49152)
   {
     return false;
@@ -846,8 +884,7 @@ POLICYGEN_FUNCTION constexpr bool fits([[maybe_unused]] const key& k, [[maybe_un
     return false;
   }
   // registers-per-block: launch limit
-  if (detail::need_of_registers_per_block(p.large_segment, p.medium_segment, registers_per_pair, p.small_segment) >
-      65536)
+  if (detail::need_of_registers_per_block(p.medium_segment, registers_per_pair, p.small_segment) > 65536)
   {
     return false;
   }
