@@ -70,7 +70,9 @@ static_assert(ours<huge>(90) == theirs<huge>(90));
 def project_folder(tmp_path: Path) -> Path:
     """A project with its own copy of the specs, in which reduce alone is built."""
     shutil.copytree(SPECS, tmp_path / "specs")
-    (tmp_path / "policygen.toml").write_text('[project]\ntargets = ["sm_90"]\nalgorithms = ["reduce"]\n', encoding="utf-8")
+    (tmp_path / "policygen.toml").write_text(
+        '[project]\ntargets = ["sm_90"]\nalgorithms = ["reduce"]\n', encoding="utf-8"
+    )
     return tmp_path
 
 
