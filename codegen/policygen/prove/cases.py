@@ -26,6 +26,7 @@ from policygen.prove.cpp_types import CppArgument
 from policygen.prove.cpp_types import CppTypes
 from policygen.prove.cpp_types import constant
 from policygen.resolve.candidate import Overlay
+from policygen.resolve.instance import TargetInstance
 from policygen.resolve.passes import evaluators
 from policygen.resolve.resolver import Resolver
 from policygen.resolve.specialise import Rules
@@ -141,6 +142,7 @@ class CaseMaker:
     def __init__(self, rules: Rules) -> None:
         self._algorithm = rules.algorithm
         self._lets = evaluators(rules)
+        self._target = _of_target(rules.instance)
         self._types = CppTypes(self._algorithm.cpp)
         self._kernels = tuple(
             (kernel, compiled(kernel.when), compiled(kernel.threads), compiled(kernel.dynamic))
@@ -153,7 +155,7 @@ class CaseMaker:
 
     def case(self, row: Row, arguments: Sequence[CppArgument], keys: int) -> PolicyCase:
         """The policy of a row, with the kernels that are launched for it."""
-        names = Overlay(LazyNames(row.resolution.key, self._lets), row.policy)
+        names = Overlay(LazyNames({**row.resolution.key, **self._target}, self._lets), row.policy)
         made = tuple(
             KernelCase(kernel, instance(kernel.instance, arguments), int(threads(names)), int(dynamic(names)))
             for kernel, when, threads, dynamic in self._kernels
@@ -165,6 +167,19 @@ class CaseMaker:
         """A case with another policy for the same key."""
         row = evolve(case.row, resolution=evolve(case.row.resolution, policy=policy))
         return self.case(row, self.arguments(row), case.keys)
+
+
+class _Facts(dict[str, int]):
+    """The facts that are known; asking for another one is an error in one line."""
+
+    def __missing__(self, name: str) -> int:
+        raise ValueError(f"a kernel depends on {name}, which the target does not know")
+
+
+def _of_target(instance: TargetInstance) -> dict[str, Any]:
+    """What expressions may say of a target beside key and policy."""
+    known = {name: fact.value for name, fact in instance.facts.items() if fact.value is not None}
+    return {"target": _Facts(known), "cc": instance.cc, "nvcc": known.get("nvcc")}
 
 
 def _rank(entry: tuple[Row, tuple[CppArgument, ...]]) -> tuple[int, ...]:
