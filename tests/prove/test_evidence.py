@@ -29,7 +29,7 @@ EVIDENCE = Evidence(
             {"inputs": [{"value_type_size": 4}], "dense_output": True, "output": {"value_type_size": 1}},
             {"transform_kernel": FIGURES},
         ),
-        PolicyEvidence("0123456789ab", "cccl-3.5/sm90", {"inputs": []}, {"transform_kernel": FIGURES}),
+        PolicyEvidence("0123456789ab", "cccl-3.5/sm90", {"inputs": []}, {"transform_kernel, two at once": FIGURES}),
     ),
 )
 
