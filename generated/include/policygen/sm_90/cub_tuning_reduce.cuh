@@ -298,9 +298,9 @@ template <
     class NumItemsT,
     class ReductionOpT,
     class InitT,
+    class TransformOpT = ::cuda::std::identity,
     ::cuda::execution::determinism::__determinism_t Determinism =
-        ::cuda::execution::determinism::__determinism_t::__run_to_run,
-    class TransformOpT = ::cuda::std::identity>
+        ::cuda::execution::determinism::__determinism_t::__run_to_run>
 using selector_for = selector<
     ::cuda::std::__accumulator_t<ReductionOpT, ::cuda::std::invoke_result_t<TransformOpT,
         ::cuda::std::iter_value_t<InputIteratorT>>, InitT>,
