@@ -92,7 +92,7 @@ DEVICE_CALLS = (
     ),
     DeviceCall(
         "reduce",
-        "selector_for<const int*, int, cuda::std::plus<>, double, not_guaranteed, to_double>",
+        "selector_for<const int*, int, cuda::std::plus<>, double, to_double, not_guaranteed>",
         "cub::DeviceReduce::TransformReduce(keys, to_doubles, n, cuda::std::plus<>{}, to_double{}, 0.0, "
         "in_any_order(env))",
     ),

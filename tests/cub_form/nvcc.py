@@ -38,14 +38,12 @@ def toolchain_or_skip() -> Toolchain:
 
 
 def compile_cuda(folder: Path, source: str, include: Path, *arguments: str, std: int = 17) -> Compiled:
-    """Compiles a source against generated headers, with every warning an error."""
+    """Compiles a source against generated headers, with every warning an error; a folder in `arguments` comes first."""
     toolchain = toolchain_or_skip()
     file, output = folder / "source.cu", folder / "output"
     file.write_text(source, encoding="utf-8")
-    command = [str(toolchain.nvcc), f"-std=c++{std}", *STRICT, f"-I{include}"]
+    command = [str(toolchain.nvcc), f"-std=c++{std}", *STRICT, f"-I{include}", *arguments]
     command += [f"-I{path}" for path in toolchain.includes]
     command += [f"-L{toolchain.library}"] if toolchain.library else []
-    done = subprocess.run(
-        [*command, *arguments, str(file), "-o", str(output)], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([*command, str(file), "-o", str(output)], capture_output=True, text=True, check=False)
     return Compiled(done.returncode == 0, output, done.stderr + done.stdout)

@@ -93,6 +93,34 @@ def test_headers_are_clean_on_the_host_and_under_a_wrapped_namespace(project: Pr
     assert done.accepted, done.said
 
 
+COMPARED = "  [[nodiscard]] _CCCL_HOST_DEVICE_API friend constexpr bool\n  operator==(const MergeSortPolicy&"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            COMPARED,
+            f"  int another = 0;\n{COMPARED}",
+            "cub::MergeSortPolicy has a member that this header does not know",
+        ),
+        ("items_per_thread", "items_a_thread", 'has no member "items_per_thread"'),
+    ],
+    ids=["a-new-member", "a-member-less"],
+)
+def test_a_cccl_with_other_members_is_an_error(tmp_path: Path, old: str, new: str, said: str) -> None:
+    name = Path("cub/device/dispatch/tuning/tuning_merge_sort.cuh")
+    text = (toolchain_or_skip().include / name).read_text(encoding="utf-8")
+    assert old in text
+    changed = tmp_path / name
+    changed.parent.mkdir(parents=True)
+    changed.write_text(text.replace(old, new), encoding="utf-8")
+    source = "#include <policygen/sm_90/cub_tuning_merge_sort.cuh>\n"
+    done = compile_cuda(tmp_path, source, INCLUDE, f"-I{tmp_path}", *DEVICE)
+    assert not done.accepted
+    assert said in done.said
+
+
 def test_parameters_are_those_of_cubs_own_selectors(project: Project) -> None:
     include = toolchain_or_skip().include
     for algorithm in project.spec.algorithms.values():

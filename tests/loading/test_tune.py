@@ -130,3 +130,9 @@ def test_without_a_place_in_cub(specs: SpecFolder) -> None:
     path.write_text("".join(line for line in lines if not line.startswith("cub ")), encoding="utf-8")
     (problem,) = specs.problems()
     assert problem.endswith("tune: says how CUB selects, but nothing says where CUB keeps it: add `cub = {..}`")
+
+
+def test_an_enumeration_that_cub_does_not_spell(specs: SpecFolder) -> None:
+    specs.edit(SELECT, 'cub = "::cub::SelectAlgorithm::{}"\n', "")
+    reason = "nothing says how CUB spells enumerators of SelectAlgorithm: add `cub` to the enumeration"
+    assert [problem.partition(": ")[2] for problem in specs.problems()] == [f"tune: {reason}"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
@@ -17,6 +18,8 @@ from policygen.loading.cpp_text import checked_text
 from policygen.loading.toml_positions import KeyPath
 from policygen.model.problems import did_you_mean
 from policygen.model.types import BOOL
+from policygen.model.types import Enumeration
+from policygen.model.types import EnumType
 from policygen.model.types import RecordType
 from policygen.model.types import Struct
 from policygen.spec import CubBinding
@@ -114,6 +117,10 @@ class _TuneReader:
             aliases.append((checked_name(self.collector, path, name), checked_text(self.collector, path, text, known)))
             known.append(name)
         forms = self.forms()
+        for enumeration in dict.fromkeys(_enumerations(self.policy)):
+            if enumeration.cub is None:
+                reason = f"nothing says how CUB spells enumerators of {enumeration.name}: add `cub` to the enumeration"
+                self.collector.report(("tune",), reason)
         return Tune(
             upstream=checked_name(self.collector, ("tune", "upstream"), document.upstream),
             headers=tuple(document.headers),
@@ -241,3 +248,11 @@ def names_of(parameters: Iterable[TemplateParameter]) -> tuple[str, ...]:
         if parameter.pack is not None:
             found.append(parameter.pack)
     return tuple(dict.fromkeys(found))
+
+
+def _enumerations(struct: Struct) -> Iterator[Enumeration]:
+    for field in struct.fields:
+        if isinstance(field.type, EnumType):
+            yield field.type.enumeration
+        elif isinstance(field.type, RecordType):
+            yield from _enumerations(field.type.struct)

@@ -44,7 +44,7 @@ def policy_to_cub(policy: Struct, cub_name: str) -> list[str]:
     """A function `to_cub`: a policy as CUB's struct, member by member; a member that CUB alone has is an error."""
     spelled = qualified(cub_name)
     found = [f"POLICYGEN_FUNCTION constexpr {spelled} to_cub(const policy& p)", "{", f"  {spelled} q{{}};"]
-    found += _member_counts(policy, "q", frozenset())
+    found += _member_counts(policy, "q", cub_name, frozenset())
     for cub_member, own, kind in _scalars(policy, "q", "p"):
         value = f"support::to_cub({own})" if isinstance(kind.type, EnumType) else own
         found.append(f"  {cub_member} = {value};")
@@ -67,7 +67,7 @@ def policy_to_form(
     source, target = qualified(cub_name), qualified(form_name)
     found = [f"POLICYGEN_FUNCTION constexpr {target} {name}(const {source}& p)", "{", f"  {target} q{{}};"]
     left_out = frozenset(".".join(("q", *path)) for path in leaves)
-    found += _member_counts(policy, "q", left_out)
+    found += _member_counts(policy, "q", form_name, left_out)
     for member, given, field in _scalars(policy, "q", "p", own=False):
         if member in left_out:
             continue
@@ -113,8 +113,8 @@ def _scalars(struct: Struct, cub: str, given: str, own: bool = True) -> Iterator
             yield from _scalars(field.type.struct, f"{cub}.{field.name}", inner, own)
 
 
-def _member_counts(policy: Struct, root: str, left_out: frozenset[str]) -> list[str]:
-    """Assertions that CUB's records have no members but these, one for each type."""
+def _member_counts(policy: Struct, root: str, cub_name: str, left_out: frozenset[str]) -> list[str]:
+    """Assertions that CUB's struct and the records in it have no members but these, one for each type."""
     found: list[str] = []
     places: dict[Struct, str] = {}
     for struct, place in _records(policy, root, left_out):
@@ -122,7 +122,8 @@ def _member_counts(policy: Struct, root: str, left_out: frozenset[str]) -> list[
     for struct, place in places.items():
         members = [f for f in struct.fields if f"{place}.{f.name}" not in left_out]
         found.append(f"  static_assert(!support::has_more<std::decay_t<decltype({place})>, {len(members)}>,")
-        found.append(f'      "CUB\'s {struct.name} has a member that this header does not know");')
+        where = f".{place.partition('.')[2]}" if "." in place else ""
+        found.append(f'      "{cub_name}{where} has a member that this header does not know");')
         for field in members:
             if field.array and isinstance(field.type, RecordType):
                 array, length = f"{place}.{field.name}", len(field.type.struct.fields)

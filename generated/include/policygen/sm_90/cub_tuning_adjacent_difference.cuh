@@ -149,7 +149,7 @@ POLICYGEN_FUNCTION constexpr CUB_NS_QUALIFIER::AdjacentDifferencePolicy to_cub(c
 {
   CUB_NS_QUALIFIER::AdjacentDifferencePolicy q{};
   static_assert(!support::has_more<std::decay_t<decltype(q)>, 5>,
-      "CUB's AdjacentDifferencePolicy has a member that this header does not know");
+      "cub::AdjacentDifferencePolicy has a member that this header does not know");
   q.threads_per_block = p.threads_per_block;
   q.items_per_thread = p.items_per_thread;
   q.load_algorithm = support::to_cub(p.load_algorithm);

@@ -109,15 +109,15 @@ POLICYGEN_FUNCTION constexpr CUB_NS_QUALIFIER::BatchedCopyPolicy to_cub(const po
 {
   CUB_NS_QUALIFIER::BatchedCopyPolicy q{};
   static_assert(!support::has_more<std::decay_t<decltype(q)>, 2>,
-      "CUB's BatchedCopyPolicy has a member that this header does not know");
+      "cub::BatchedCopyPolicy has a member that this header does not know");
   static_assert(!support::has_more<std::decay_t<decltype(q.lookback)>, 2>,
-      "CUB's BatchedCopyLookbackPolicy has a member that this header does not know");
+      "cub::BatchedCopyPolicy.lookback has a member that this header does not know");
   static_assert(!support::has_more<std::decay_t<decltype(q.lookback.small_buffer)>, 9>,
-      "CUB's BatchedCopySmallBufferPolicy has a member that this header does not know");
+      "cub::BatchedCopyPolicy.lookback.small_buffer has a member that this header does not know");
   static_assert(!support::has_more<std::decay_t<decltype(q.lookback.small_buffer.buffer_lookback_delay)>, 3>,
-      "CUB's LookbackDelayPolicy has a member that this header does not know");
+      "cub::BatchedCopyPolicy.lookback.small_buffer.buffer_lookback_delay has a member that this header does not know");
   static_assert(!support::has_more<std::decay_t<decltype(q.lookback.large_buffer)>, 2>,
-      "CUB's BatchedCopyLargeBufferPolicy has a member that this header does not know");
+      "cub::BatchedCopyPolicy.lookback.large_buffer has a member that this header does not know");
   q.algorithm = support::to_cub(p.algorithm);
   q.lookback.small_buffer.threads_per_block = p.lookback.small_buffer.threads_per_block;
   q.lookback.small_buffer.buffers_per_thread = p.lookback.small_buffer.buffers_per_thread;

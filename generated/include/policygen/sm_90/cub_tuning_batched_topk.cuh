@@ -146,14 +146,14 @@ POLICYGEN_FUNCTION constexpr CUB_NS_QUALIFIER::detail::batched_topk::batched_top
 {
   CUB_NS_QUALIFIER::detail::batched_topk::batched_topk_policy q{};
   static_assert(!support::has_more<std::decay_t<decltype(q)>, 2>,
-      "CUB's batched_topk_policy has a member that this header does not know");
+      "cub::detail::batched_topk::batched_topk_policy has a member that this header does not know");
   static_assert(sizeof(q.worker_per_segment_policies) / sizeof(q.worker_per_segment_policies[0]) == 6, "CUB has another number of worker_per_segment_policies");
   static_assert(!support::has_more<std::decay_t<decltype(q.worker_per_segment_policies[0])>, 5>,
-      "CUB's worker_policy has a member that this header does not know");
+      "cub::detail::batched_topk::batched_topk_policy.worker_per_segment_policies[0] has a member that this header does not know");
   static_assert(!support::has_more<std::decay_t<decltype(q.worker_per_segment_policies[0].epilogue)>, 4>,
-      "CUB's epilogue_policy has a member that this header does not know");
+      "cub::detail::batched_topk::batched_topk_policy.worker_per_segment_policies[0].epilogue has a member that this header does not know");
   static_assert(!support::has_more<std::decay_t<decltype(q.multi_worker_per_segment_policy)>, 2>,
-      "CUB's multi_worker_policy has a member that this header does not know");
+      "cub::detail::batched_topk::batched_topk_policy.multi_worker_per_segment_policy has a member that this header does not know");
   q.worker_per_segment_policies[0].threads_per_block = p.worker_per_segment_policies.worker_0.threads_per_block;
   q.worker_per_segment_policies[0].items_per_thread = p.worker_per_segment_policies.worker_0.items_per_thread;
   q.worker_per_segment_policies[0].load_algorithm = support::to_cub(p.worker_per_segment_policies.worker_0.load_algorithm);

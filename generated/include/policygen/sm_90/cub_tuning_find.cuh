@@ -90,7 +90,7 @@ POLICYGEN_FUNCTION constexpr CUB_NS_QUALIFIER::FindIfPolicy to_cub(const policy&
 {
   CUB_NS_QUALIFIER::FindIfPolicy q{};
   static_assert(!support::has_more<std::decay_t<decltype(q)>, 4>,
-      "CUB's FindIfPolicy has a member that this header does not know");
+      "cub::FindIfPolicy has a member that this header does not know");
   q.threads_per_block = p.threads_per_block;
   q.items_per_thread = p.items_per_thread;
   q.vec_size = p.vec_size;

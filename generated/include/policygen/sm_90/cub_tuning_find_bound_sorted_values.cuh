@@ -90,7 +90,7 @@ POLICYGEN_FUNCTION constexpr CUB_NS_QUALIFIER::FindBoundSortedValuesPolicy to_cu
 {
   CUB_NS_QUALIFIER::FindBoundSortedValuesPolicy q{};
   static_assert(!support::has_more<std::decay_t<decltype(q)>, 3>,
-      "CUB's FindBoundSortedValuesPolicy has a member that this header does not know");
+      "cub::FindBoundSortedValuesPolicy has a member that this header does not know");
   q.threads_per_block = p.threads_per_block;
   q.items_per_thread = p.items_per_thread;
   q.load_modifier = support::to_cub(p.load_modifier);

@@ -55,7 +55,7 @@ POLICYGEN_FUNCTION constexpr CUB_NS_QUALIFIER::ForPolicy to_cub(const policy& p)
 {
   CUB_NS_QUALIFIER::ForPolicy q{};
   static_assert(!support::has_more<std::decay_t<decltype(q)>, 2>,
-      "CUB's ForPolicy has a member that this header does not know");
+      "cub::ForPolicy has a member that this header does not know");
   q.threads_per_block = p.threads_per_block;
   q.items_per_thread = p.items_per_thread;
   return q;

@@ -147,7 +147,7 @@ POLICYGEN_FUNCTION constexpr CUB_NS_QUALIFIER::HistogramPolicy to_cub(const poli
 {
   CUB_NS_QUALIFIER::HistogramPolicy q{};
   static_assert(!support::has_more<std::decay_t<decltype(q)>, 9>,
-      "CUB's HistogramPolicy has a member that this header does not know");
+      "cub::HistogramPolicy has a member that this header does not know");
   q.threads_per_block = p.threads_per_block;
   q.pixels_per_thread = p.pixels_per_thread;
   q.vec_size = p.vec_size;

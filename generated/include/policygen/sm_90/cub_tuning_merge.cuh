@@ -136,7 +136,7 @@ POLICYGEN_FUNCTION constexpr CUB_NS_QUALIFIER::MergePolicy to_cub(const policy& 
 {
   CUB_NS_QUALIFIER::MergePolicy q{};
   static_assert(!support::has_more<std::decay_t<decltype(q)>, 7>,
-      "CUB's MergePolicy has a member that this header does not know");
+      "cub::MergePolicy has a member that this header does not know");
   q.threads_per_block = p.threads_per_block;
   q.items_per_thread = p.items_per_thread;
   q.load_modifier = support::to_cub(p.load_modifier);

@@ -148,7 +148,7 @@ POLICYGEN_FUNCTION constexpr CUB_NS_QUALIFIER::MergeSortPolicy to_cub(const poli
 {
   CUB_NS_QUALIFIER::MergeSortPolicy q{};
   static_assert(!support::has_more<std::decay_t<decltype(q)>, 6>,
-      "CUB's MergeSortPolicy has a member that this header does not know");
+      "cub::MergeSortPolicy has a member that this header does not know");
   q.threads_per_block = p.threads_per_block;
   q.items_per_thread = p.items_per_thread;
   q.load_algorithm = support::to_cub(p.load_algorithm);

@@ -365,25 +365,25 @@ POLICYGEN_FUNCTION constexpr CUB_NS_QUALIFIER::RadixSortPolicy to_cub(const poli
 {
   CUB_NS_QUALIFIER::RadixSortPolicy q{};
   static_assert(!support::has_more<std::decay_t<decltype(q)>, 10>,
-      "CUB's RadixSortPolicy has a member that this header does not know");
+      "cub::RadixSortPolicy has a member that this header does not know");
   static_assert(!support::has_more<std::decay_t<decltype(q.histogram)>, 4>,
-      "CUB's RadixSortHistogramPolicy has a member that this header does not know");
+      "cub::RadixSortPolicy.histogram has a member that this header does not know");
   static_assert(!support::has_more<std::decay_t<decltype(q.exclusive_sum)>, 2>,
-      "CUB's RadixSortExclusiveSumPolicy has a member that this header does not know");
+      "cub::RadixSortPolicy.exclusive_sum has a member that this header does not know");
   static_assert(!support::has_more<std::decay_t<decltype(q.onesweep)>, 7>,
-      "CUB's RadixSortOnesweepPolicy has a member that this header does not know");
+      "cub::RadixSortPolicy.onesweep has a member that this header does not know");
   static_assert(!support::has_more<std::decay_t<decltype(q.scan)>, 3>,
-      "CUB's ScanPolicy has a member that this header does not know");
+      "cub::RadixSortPolicy.scan has a member that this header does not know");
   static_assert(!support::has_more<std::decay_t<decltype(q.scan.lookback)>, 7>,
-      "CUB's ScanLookbackPolicy has a member that this header does not know");
+      "cub::RadixSortPolicy.scan.lookback has a member that this header does not know");
   static_assert(!support::has_more<std::decay_t<decltype(q.scan.lookback.lookback_delay)>, 3>,
-      "CUB's LookbackDelayPolicy has a member that this header does not know");
+      "cub::RadixSortPolicy.scan.lookback.lookback_delay has a member that this header does not know");
   static_assert(!support::has_more<std::decay_t<decltype(q.scan.lookahead)>, 5>,
-      "CUB's ScanLookaheadPolicy has a member that this header does not know");
+      "cub::RadixSortPolicy.scan.lookahead has a member that this header does not know");
   static_assert(!support::has_more<std::decay_t<decltype(q.downsweep)>, 7>,
-      "CUB's RadixSortDownsweepPolicy has a member that this header does not know");
+      "cub::RadixSortPolicy.downsweep has a member that this header does not know");
   static_assert(!support::has_more<std::decay_t<decltype(q.upsweep)>, 4>,
-      "CUB's RadixSortUpsweepPolicy has a member that this header does not know");
+      "cub::RadixSortPolicy.upsweep has a member that this header does not know");
   q.algorithm = support::to_cub(p.algorithm);
   q.histogram.threads_per_block = p.histogram.threads_per_block;
   q.histogram.items_per_thread = p.histogram.items_per_thread;

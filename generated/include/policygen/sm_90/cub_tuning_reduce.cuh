@@ -240,9 +240,9 @@ POLICYGEN_FUNCTION constexpr CUB_NS_QUALIFIER::ReducePolicy to_cub(const policy&
 {
   CUB_NS_QUALIFIER::ReducePolicy q{};
   static_assert(!support::has_more<std::decay_t<decltype(q)>, 2>,
-      "CUB's ReducePolicy has a member that this header does not know");
+      "cub::ReducePolicy has a member that this header does not know");
   static_assert(!support::has_more<std::decay_t<decltype(q.multi_tile)>, 5>,
-      "CUB's ReducePassPolicy has a member that this header does not know");
+      "cub::ReducePolicy.multi_tile has a member that this header does not know");
   q.multi_tile.threads_per_block = p.multi_tile.threads_per_block;
   q.multi_tile.items_per_thread = p.multi_tile.items_per_thread;
   q.multi_tile.vec_size = p.multi_tile.vec_size;
@@ -298,9 +298,9 @@ template <
     class NumItemsT,
     class ReductionOpT,
     class InitT,
+    class TransformOpT = ::cuda::std::identity,
     ::cuda::execution::determinism::__determinism_t Determinism =
-        ::cuda::execution::determinism::__determinism_t::__run_to_run,
-    class TransformOpT = ::cuda::std::identity>
+        ::cuda::execution::determinism::__determinism_t::__run_to_run>
 using selector_for = selector<
     ::cuda::std::__accumulator_t<ReductionOpT, ::cuda::std::invoke_result_t<TransformOpT,
         ::cuda::std::iter_value_t<InputIteratorT>>, InitT>,

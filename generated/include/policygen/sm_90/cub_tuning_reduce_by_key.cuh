@@ -296,11 +296,11 @@ POLICYGEN_FUNCTION constexpr CUB_NS_QUALIFIER::ReduceByKeyPolicy to_cub(const po
 {
   CUB_NS_QUALIFIER::ReduceByKeyPolicy q{};
   static_assert(!support::has_more<std::decay_t<decltype(q)>, 2>,
-      "CUB's ReduceByKeyPolicy has a member that this header does not know");
+      "cub::ReduceByKeyPolicy has a member that this header does not know");
   static_assert(!support::has_more<std::decay_t<decltype(q.lookback)>, 6>,
-      "CUB's ReduceByKeyLookbackPolicy has a member that this header does not know");
+      "cub::ReduceByKeyPolicy.lookback has a member that this header does not know");
   static_assert(!support::has_more<std::decay_t<decltype(q.lookback.lookback_delay)>, 3>,
-      "CUB's LookbackDelayPolicy has a member that this header does not know");
+      "cub::ReduceByKeyPolicy.lookback.lookback_delay has a member that this header does not know");
   q.algorithm = support::to_cub(p.algorithm);
   q.lookback.threads_per_block = p.lookback.threads_per_block;
   q.lookback.items_per_thread = p.lookback.items_per_thread;

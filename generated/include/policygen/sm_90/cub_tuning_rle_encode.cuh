@@ -267,11 +267,11 @@ POLICYGEN_FUNCTION constexpr CUB_NS_QUALIFIER::RleEncodePolicy to_cub(const poli
 {
   CUB_NS_QUALIFIER::RleEncodePolicy q{};
   static_assert(!support::has_more<std::decay_t<decltype(q)>, 2>,
-      "CUB's RleEncodePolicy has a member that this header does not know");
+      "cub::RleEncodePolicy has a member that this header does not know");
   static_assert(!support::has_more<std::decay_t<decltype(q.lookback)>, 6>,
-      "CUB's RleLookbackPolicy has a member that this header does not know");
+      "cub::RleEncodePolicy.lookback has a member that this header does not know");
   static_assert(!support::has_more<std::decay_t<decltype(q.lookback.lookback_delay)>, 3>,
-      "CUB's LookbackDelayPolicy has a member that this header does not know");
+      "cub::RleEncodePolicy.lookback.lookback_delay has a member that this header does not know");
   q.algorithm = support::to_cub(p.algorithm);
   q.lookback.threads_per_block = p.lookback.threads_per_block;
   q.lookback.items_per_thread = p.lookback.items_per_thread;

@@ -266,11 +266,11 @@ POLICYGEN_FUNCTION constexpr CUB_NS_QUALIFIER::RleNonTrivialRunsPolicy to_cub(co
 {
   CUB_NS_QUALIFIER::RleNonTrivialRunsPolicy q{};
   static_assert(!support::has_more<std::decay_t<decltype(q)>, 2>,
-      "CUB's RleNonTrivialRunsPolicy has a member that this header does not know");
+      "cub::RleNonTrivialRunsPolicy has a member that this header does not know");
   static_assert(!support::has_more<std::decay_t<decltype(q.lookback)>, 7>,
-      "CUB's RleNonTrivialRunsLookbackPolicy has a member that this header does not know");
+      "cub::RleNonTrivialRunsPolicy.lookback has a member that this header does not know");
   static_assert(!support::has_more<std::decay_t<decltype(q.lookback.lookback_delay)>, 3>,
-      "CUB's LookbackDelayPolicy has a member that this header does not know");
+      "cub::RleNonTrivialRunsPolicy.lookback.lookback_delay has a member that this header does not know");
   q.algorithm = support::to_cub(p.algorithm);
   q.lookback.threads_per_block = p.lookback.threads_per_block;
   q.lookback.items_per_thread = p.lookback.items_per_thread;

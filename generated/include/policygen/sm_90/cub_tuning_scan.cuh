@@ -346,13 +346,13 @@ POLICYGEN_FUNCTION constexpr CUB_NS_QUALIFIER::ScanPolicy to_cub(const policy& p
 {
   CUB_NS_QUALIFIER::ScanPolicy q{};
   static_assert(!support::has_more<std::decay_t<decltype(q)>, 3>,
-      "CUB's ScanPolicy has a member that this header does not know");
+      "cub::ScanPolicy has a member that this header does not know");
   static_assert(!support::has_more<std::decay_t<decltype(q.lookback)>, 7>,
-      "CUB's ScanLookbackPolicy has a member that this header does not know");
+      "cub::ScanPolicy.lookback has a member that this header does not know");
   static_assert(!support::has_more<std::decay_t<decltype(q.lookback.lookback_delay)>, 3>,
-      "CUB's LookbackDelayPolicy has a member that this header does not know");
+      "cub::ScanPolicy.lookback.lookback_delay has a member that this header does not know");
   static_assert(!support::has_more<std::decay_t<decltype(q.lookahead)>, 5>,
-      "CUB's ScanLookaheadPolicy has a member that this header does not know");
+      "cub::ScanPolicy.lookahead has a member that this header does not know");
   q.algorithm = support::to_cub(p.algorithm);
   q.lookback.threads_per_block = p.lookback.threads_per_block;
   q.lookback.items_per_thread = p.lookback.items_per_thread;

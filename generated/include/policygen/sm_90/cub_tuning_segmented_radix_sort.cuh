@@ -171,9 +171,9 @@ POLICYGEN_FUNCTION constexpr CUB_NS_QUALIFIER::SegmentedRadixSortPolicy to_cub(c
 {
   CUB_NS_QUALIFIER::SegmentedRadixSortPolicy q{};
   static_assert(!support::has_more<std::decay_t<decltype(q)>, 2>,
-      "CUB's SegmentedRadixSortPolicy has a member that this header does not know");
+      "cub::SegmentedRadixSortPolicy has a member that this header does not know");
   static_assert(!support::has_more<std::decay_t<decltype(q.regular_pass)>, 7>,
-      "CUB's RadixSortDownsweepPolicy has a member that this header does not know");
+      "cub::SegmentedRadixSortPolicy.regular_pass has a member that this header does not know");
   q.regular_pass.threads_per_block = p.regular_pass.threads_per_block;
   q.regular_pass.items_per_thread = p.regular_pass.items_per_thread;
   q.regular_pass.load_algorithm = support::to_cub(p.regular_pass.load_algorithm);

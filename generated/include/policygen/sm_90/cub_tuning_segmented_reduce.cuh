@@ -209,11 +209,11 @@ POLICYGEN_FUNCTION constexpr CUB_NS_QUALIFIER::SegmentedReducePolicy to_cub(cons
 {
   CUB_NS_QUALIFIER::SegmentedReducePolicy q{};
   static_assert(!support::has_more<std::decay_t<decltype(q)>, 3>,
-      "CUB's SegmentedReducePolicy has a member that this header does not know");
+      "cub::SegmentedReducePolicy has a member that this header does not know");
   static_assert(!support::has_more<std::decay_t<decltype(q.large_reduce)>, 5>,
-      "CUB's ReducePassPolicy has a member that this header does not know");
+      "cub::SegmentedReducePolicy.large_reduce has a member that this header does not know");
   static_assert(!support::has_more<std::decay_t<decltype(q.medium_reduce)>, 5>,
-      "CUB's SegmentedReduceWarpReducePolicy has a member that this header does not know");
+      "cub::SegmentedReducePolicy.medium_reduce has a member that this header does not know");
   q.large_reduce.threads_per_block = p.large_reduce.threads_per_block;
   q.large_reduce.items_per_thread = p.large_reduce.items_per_thread;
   q.large_reduce.vec_size = p.large_reduce.vec_size;

@@ -174,9 +174,9 @@ POLICYGEN_FUNCTION constexpr CUB_NS_QUALIFIER::SegmentedScanPolicy to_cub(const 
 {
   CUB_NS_QUALIFIER::SegmentedScanPolicy q{};
   static_assert(!support::has_more<std::decay_t<decltype(q)>, 1>,
-      "CUB's SegmentedScanPolicy has a member that this header does not know");
+      "cub::SegmentedScanPolicy has a member that this header does not know");
   static_assert(!support::has_more<std::decay_t<decltype(q.block)>, 7>,
-      "CUB's SegmentedScanBlockPolicy has a member that this header does not know");
+      "cub::SegmentedScanPolicy.block has a member that this header does not know");
   q.block.threads_per_block = p.block.threads_per_block;
   q.block.items_per_thread = p.block.items_per_thread;
   q.block.load_algorithm = support::to_cub(p.block.load_algorithm);

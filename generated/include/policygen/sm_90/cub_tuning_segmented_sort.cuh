@@ -222,11 +222,11 @@ POLICYGEN_FUNCTION constexpr CUB_NS_QUALIFIER::SegmentedSortPolicy to_cub(const 
 {
   CUB_NS_QUALIFIER::SegmentedSortPolicy q{};
   static_assert(!support::has_more<std::decay_t<decltype(q)>, 4>,
-      "CUB's SegmentedSortPolicy has a member that this header does not know");
+      "cub::SegmentedSortPolicy has a member that this header does not know");
   static_assert(!support::has_more<std::decay_t<decltype(q.large_segment)>, 7>,
-      "CUB's SegmentedSortRadixSortPolicy has a member that this header does not know");
+      "cub::SegmentedSortPolicy.large_segment has a member that this header does not know");
   static_assert(!support::has_more<std::decay_t<decltype(q.medium_segment)>, 6>,
-      "CUB's SegmentedSortSubWarpMergeSortPolicy has a member that this header does not know");
+      "cub::SegmentedSortPolicy.medium_segment has a member that this header does not know");
   q.large_segment.threads_per_block = p.large_segment.threads_per_block;
   q.large_segment.items_per_thread = p.large_segment.items_per_thread;
   q.large_segment.load_algorithm = support::to_cub(p.large_segment.load_algorithm);

@@ -324,11 +324,11 @@ POLICYGEN_FUNCTION constexpr CUB_NS_QUALIFIER::SelectPolicy to_cub(const policy&
 {
   CUB_NS_QUALIFIER::SelectPolicy q{};
   static_assert(!support::has_more<std::decay_t<decltype(q)>, 2>,
-      "CUB's SelectPolicy has a member that this header does not know");
+      "cub::SelectPolicy has a member that this header does not know");
   static_assert(!support::has_more<std::decay_t<decltype(q.lookback)>, 7>,
-      "CUB's SelectLookbackPolicy has a member that this header does not know");
+      "cub::SelectPolicy.lookback has a member that this header does not know");
   static_assert(!support::has_more<std::decay_t<decltype(q.lookback.lookback_delay)>, 3>,
-      "CUB's LookbackDelayPolicy has a member that this header does not know");
+      "cub::SelectPolicy.lookback.lookback_delay has a member that this header does not know");
   q.algorithm = support::to_cub(p.algorithm);
   q.lookback.threads_per_block = p.lookback.threads_per_block;
   q.lookback.items_per_thread = p.lookback.items_per_thread;
@@ -346,11 +346,11 @@ POLICYGEN_FUNCTION constexpr CUB_NS_QUALIFIER::PartitionPolicy as_partition_sele
 {
   CUB_NS_QUALIFIER::PartitionPolicy q{};
   static_assert(!support::has_more<std::decay_t<decltype(q)>, 2>,
-      "CUB's SelectPolicy has a member that this header does not know");
+      "cub::PartitionPolicy has a member that this header does not know");
   static_assert(!support::has_more<std::decay_t<decltype(q.lookback)>, 6>,
-      "CUB's SelectLookbackPolicy has a member that this header does not know");
+      "cub::PartitionPolicy.lookback has a member that this header does not know");
   static_assert(!support::has_more<std::decay_t<decltype(q.lookback.lookback_delay)>, 3>,
-      "CUB's LookbackDelayPolicy has a member that this header does not know");
+      "cub::PartitionPolicy.lookback.lookback_delay has a member that this header does not know");
   switch (p.algorithm)
   {
     case CUB_NS_QUALIFIER::SelectAlgorithm::lookback:

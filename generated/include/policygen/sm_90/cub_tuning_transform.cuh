@@ -114,13 +114,13 @@ POLICYGEN_FUNCTION constexpr CUB_NS_QUALIFIER::TransformPolicy to_cub(const poli
 {
   CUB_NS_QUALIFIER::TransformPolicy q{};
   static_assert(!support::has_more<std::decay_t<decltype(q)>, 5>,
-      "CUB's TransformPolicy has a member that this header does not know");
+      "cub::TransformPolicy has a member that this header does not know");
   static_assert(!support::has_more<std::decay_t<decltype(q.prefetch)>, 6>,
-      "CUB's TransformPrefetchPolicy has a member that this header does not know");
+      "cub::TransformPolicy.prefetch has a member that this header does not know");
   static_assert(!support::has_more<std::decay_t<decltype(q.vectorized)>, 3>,
-      "CUB's TransformVectorizedPolicy has a member that this header does not know");
+      "cub::TransformPolicy.vectorized has a member that this header does not know");
   static_assert(!support::has_more<std::decay_t<decltype(q.async_copy)>, 5>,
-      "CUB's TransformAsyncCopyPolicy has a member that this header does not know");
+      "cub::TransformPolicy.async_copy has a member that this header does not know");
   q.min_bytes_in_flight = p.min_bytes_in_flight;
   q.algorithm = support::to_cub(p.algorithm);
   q.prefetch.threads_per_block = p.prefetch.threads_per_block;

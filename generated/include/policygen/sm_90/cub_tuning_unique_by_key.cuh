@@ -181,9 +181,9 @@ POLICYGEN_FUNCTION constexpr CUB_NS_QUALIFIER::UniqueByKeyPolicy to_cub(const po
 {
   CUB_NS_QUALIFIER::UniqueByKeyPolicy q{};
   static_assert(!support::has_more<std::decay_t<decltype(q)>, 6>,
-      "CUB's UniqueByKeyPolicy has a member that this header does not know");
+      "cub::UniqueByKeyPolicy has a member that this header does not know");
   static_assert(!support::has_more<std::decay_t<decltype(q.lookback_delay)>, 3>,
-      "CUB's LookbackDelayPolicy has a member that this header does not know");
+      "cub::UniqueByKeyPolicy.lookback_delay has a member that this header does not know");
   q.threads_per_block = p.threads_per_block;
   q.items_per_thread = p.items_per_thread;
   q.load_algorithm = support::to_cub(p.load_algorithm);

@@ -254,6 +254,11 @@ POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory(const BatchedCop
       detail::exchange_bytes(lookback.small_buffer.threads_per_block, lookback.small_buffer.bytes_per_thread, 4) + 16;
 }
 
+POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory_large_buffers()
+{
+  return 4;
+}
+
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_thread(const BatchedCopyLookbackPolicy& lookback)
 {
   return 2 * static_cast<std::int64_t>(lookback.small_buffer.buffers_per_thread) + 2 *
@@ -337,6 +342,11 @@ POLICYGEN_FUNCTION constexpr bool fits([[maybe_unused]] const key& k, [[maybe_un
 {
   // shared-memory: AgentBatchMemcpy::TempStorage, for buffer offsets of 4 bytes
   if (detail::need_of_shared_memory(p.lookback) > 49152)
+  {
+    return false;
+  }
+  // shared-memory-large-buffers: MultiBlockBatchMemcpyKernel: which buffer the block copies
+  if (detail::need_of_shared_memory_large_buffers() > 49152)
   {
     return false;
   }

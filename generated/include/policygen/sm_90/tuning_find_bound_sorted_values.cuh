@@ -238,6 +238,11 @@ POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory(int items_per_th
       static_cast<std::int64_t>(threads_per_block) * items_per_thread * values_type_size;
 }
 
+POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory_partition()
+{
+  return 0;
+}
+
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_threads_per_block(int threads_per_block)
 {
   return static_cast<std::int64_t>(threads_per_block);
@@ -306,6 +311,11 @@ POLICYGEN_FUNCTION constexpr bool fits([[maybe_unused]] const key& k, [[maybe_un
   // shared-memory: detail::find_bound_sorted_values::agent_t::TempStorage
   if (detail::need_of_shared_memory(p.items_per_thread, k.range_type_size, p.threads_per_block, k.values_type_size) >
       49152)
+  {
+    return false;
+  }
+  // shared-memory-partition: the partition kernel searches in global memory
+  if (detail::need_of_shared_memory_partition() > 49152)
   {
     return false;
   }

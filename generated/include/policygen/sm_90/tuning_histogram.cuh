@@ -375,6 +375,11 @@ POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory(int counter_alig
       vec_size, sample_size), support::greatest(16, counter_alignment))) - own_bins_bytes);
 }
 
+POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory_many_bins()
+{
+  return 0;
+}
+
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block(int pixels_per_thread, int registers_per_pixel, int threads_per_block)
 {
   return static_cast<std::int64_t>(threads_per_block) *
@@ -494,6 +499,11 @@ POLICYGEN_FUNCTION constexpr bool fits([[maybe_unused]] const key& k, [[maybe_un
   // shared-memory: AgentHistogram::TempStorage with 256 bins, the most that CUB keeps in shared memory
   if (detail::need_of_shared_memory(counter_alignment, p.load_algorithm, k.num_channels, own_bins_bytes,
       p.pixels_per_thread, k.sample_size, p.threads_per_block, p.vec_size) > 49152)
+  {
+    return false;
+  }
+  // shared-memory-many-bins: x
+  if (detail::need_of_shared_memory_many_bins() > 49152)
   {
     return false;
   }
