@@ -4,6 +4,8 @@
 // uses max_registers_per_thread = 255 (documented)
 // uses max_smem_per_block = 48 KiB (documented)
 // uses max_threads_per_block = 1024 (documented)
+// uses max_threads_per_sm = 2048 (documented)
+// uses registers_per_sm = 65536 (documented)
 // uses warp_size = 32 (documented)
 
 #ifndef POLICYGEN_SM_90_TUNING_RADIX_SORT_CUH
@@ -1004,6 +1006,11 @@ POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory_single_tile(int 
       single_tile.scan_algorithm, single_tile.threads_per_block, 32, single_tile.radix_bits, 1));
 }
 
+POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_thread_exclusive_sum()
+{
+  return 32;
+}
+
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_threads_per_block(const RadixSortDownsweepPolicy& alt_downsweep, const RadixSortUpsweepPolicy& alt_upsweep, const RadixSortDownsweepPolicy& downsweep, const RadixSortExclusiveSumPolicy& exclusive_sum, const RadixSortHistogramPolicy& histogram, const RadixSortOnesweepPolicy& onesweep, const ScanPolicy& scan, const RadixSortDownsweepPolicy& single_tile, const RadixSortUpsweepPolicy& upsweep)
 {
   return
@@ -1273,6 +1280,11 @@ POLICYGEN_FUNCTION constexpr bool fits([[maybe_unused]] const key& k, [[maybe_un
   }
   // shared-memory-single-tile: DeviceRadixSortSingleTileKernel: a union of the block loads and cub::BlockRadixSort
   if (detail::need_of_shared_memory_single_tile(k.key_size, p.single_tile, k.value_size) > 49152)
+  {
+    return false;
+  }
+  // registers-per-thread-exclusive-sum: measured with nvcc 13.0 on sm_75 and sm_90: a digit a thread
+  if (p.algorithm == RadixSortAlgorithm::onesweep && detail::need_of_registers_per_thread_exclusive_sum() > 255)
   {
     return false;
   }

@@ -5,6 +5,8 @@
 // uses max_registers_per_thread = 255 (documented)
 // uses max_smem_per_block = 48 KiB (documented)
 // uses max_threads_per_block = 1024 (documented)
+// uses max_threads_per_sm = 2048 (documented)
+// uses registers_per_sm = 65536 (documented)
 // uses warp_size = 32 (documented)
 
 #ifndef POLICYGEN_SM_90_TUNING_SEGMENTED_RADIX_SORT_CUH
@@ -570,18 +572,42 @@ POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory_of_alternate_pas
       value_size, detail::radix_digits(alternate_pass.radix_bits).count, 4));
 }
 
-POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block_of_regular_pass(int registers_per_pair, const RadixSortDownsweepPolicy& regular_pass)
+POLICYGEN_FUNCTION constexpr std::int64_t two_blocks_registers(int threads, std::int64_t registers_per_sm)
 {
-  return static_cast<std::int64_t>(regular_pass.threads_per_block) *
-      support::least<std::int64_t>(static_cast<std::int64_t>(regular_pass.items_per_thread) * (registers_per_pair + 1)
-      + 16, 255);
+  return threads > 0 ? registers_per_sm / (2 * static_cast<std::int64_t>(threads)) / 8 * 8 : registers_per_sm;
 }
 
-POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block_of_alternate_pass(const RadixSortDownsweepPolicy& alternate_pass, int registers_per_pair)
+POLICYGEN_FUNCTION constexpr std::int64_t regular_pass_registers(const RadixSortDownsweepPolicy& p_, int key_words, int value_words, std::int64_t registers_per_sm)
+{
+  const std::int64_t items = static_cast<std::int64_t>(p_.items_per_thread);
+  const std::int64_t most = value_words > 0 ? 255 : detail::two_blocks_registers(p_.threads_per_block,
+      registers_per_sm);
+  return support::least<std::int64_t>(72 + items * (9 + 6 * key_words + 4 * value_words) / 4,
+      support::greatest<std::int64_t>(most, 16 + items * (key_words + value_words)));
+}
+
+POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block_regular(const RadixSortDownsweepPolicy& regular_pass, int words_per_key, int words_per_value)
+{
+  return static_cast<std::int64_t>(regular_pass.threads_per_block) *
+      support::least<std::int64_t>(detail::regular_pass_registers(regular_pass, words_per_key, words_per_value,
+      65536), 255);
+}
+
+POLICYGEN_FUNCTION constexpr std::int64_t alternate_pass_registers(const RadixSortDownsweepPolicy& p_, int key_words, int value_words, std::int64_t free, std::int64_t registers_per_sm)
+{
+  const std::int64_t items = static_cast<std::int64_t>(p_.items_per_thread);
+  const int counters = detail::radix_digits(p_.radix_bits).count / 2;
+  const std::int64_t most = value_words > 0 ? 255 : detail::two_blocks_registers(p_.threads_per_block,
+      registers_per_sm);
+  return support::greatest<std::int64_t>(support::least<std::int64_t>(37 + 7 * items / 2 + counters + free / 3, most),
+      16 + items * (key_words + value_words));
+}
+
+POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block_alternate(const RadixSortDownsweepPolicy& alternate_pass, int words_per_key, int words_per_value)
 {
   return static_cast<std::int64_t>(alternate_pass.threads_per_block) *
-      support::least<std::int64_t>(static_cast<std::int64_t>(alternate_pass.items_per_thread) * (registers_per_pair +
-      1) + 16, 255);
+      support::least<std::int64_t>(detail::alternate_pass_registers(alternate_pass, words_per_key, words_per_value,
+      32, 65536), 255);
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_threads_per_block_of_regular_pass(const RadixSortDownsweepPolicy& regular_pass)
@@ -668,7 +694,8 @@ POLICYGEN_FUNCTION constexpr const char* point(const key& k)
 // Whether a policy keeps the constraints of the target for a key. Upstream's own policies need not.
 POLICYGEN_FUNCTION constexpr bool fits([[maybe_unused]] const key& k, [[maybe_unused]] const policy& p)
 {
-  const int registers_per_pair = support::greatest(1, k.key_size / 4) + support::ceil_div(k.value_size, 4);
+  const int words_per_key = support::greatest(1, k.key_size / 4);
+  const int words_per_value = support::ceil_div(k.value_size, 4);
   // shared-memory of regular_pass: DeviceSegmentedRadixSortKernel: a union of upsweep, digit scan and downsweep
   if (detail::need_of_shared_memory_of_regular_pass(k.key_size, p.regular_pass, k.value_size) > 49152)
   {
@@ -679,13 +706,13 @@ POLICYGEN_FUNCTION constexpr bool fits([[maybe_unused]] const key& k, [[maybe_un
   {
     return false;
   }
-  // registers-per-block of regular_pass: launch limit
-  if (detail::need_of_registers_per_block_of_regular_pass(registers_per_pair, p.regular_pass) > 65536)
+  // registers-per-block-regular: launch limit
+  if (detail::need_of_registers_per_block_regular(p.regular_pass, words_per_key, words_per_value) > 65536)
   {
     return false;
   }
-  // registers-per-block of alternate_pass: launch limit
-  if (detail::need_of_registers_per_block_of_alternate_pass(p.alternate_pass, registers_per_pair) > 65536)
+  // registers-per-block-alternate: launch limit
+  if (detail::need_of_registers_per_block_alternate(p.alternate_pass, words_per_key, words_per_value) > 65536)
   {
     return false;
   }

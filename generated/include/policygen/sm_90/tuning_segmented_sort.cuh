@@ -727,12 +727,12 @@ POLICYGEN_FUNCTION constexpr std::int64_t need_of_static_memory_small(int key_si
       stored_value_size), pair_alignment));
 }
 
-POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block(const SegmentedSortSubWarpMergeSortPolicy& medium_segment, int registers_per_pair, const SegmentedSortSubWarpMergeSortPolicy& small_segment)
+POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block(const SegmentedSortSubWarpMergeSortPolicy& medium_segment, const SegmentedSortSubWarpMergeSortPolicy& small_segment, int words_per_pair)
 {
   return support::greatest<std::int64_t>(static_cast<std::int64_t>(medium_segment.threads_per_block) *
-      support::least<std::int64_t>(2 * static_cast<std::int64_t>(medium_segment.items_per_thread) * registers_per_pair
-      + 16, 255), static_cast<std::int64_t>(small_segment.threads_per_block) * support::least<std::int64_t>(2 *
-      static_cast<std::int64_t>(small_segment.items_per_thread) * registers_per_pair + 16, 255));
+      support::least<std::int64_t>(3 * static_cast<std::int64_t>(medium_segment.items_per_thread) * words_per_pair / 2
+      + 21, 255), static_cast<std::int64_t>(small_segment.threads_per_block) * support::least<std::int64_t>(3 *
+      static_cast<std::int64_t>(small_segment.items_per_thread) * words_per_pair / 2 + 21, 255));
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_threads_per_block(const SegmentedSortRadixSortPolicy& large_segment, const SegmentedSortSubWarpMergeSortPolicy& medium_segment, const SegmentedSortSubWarpMergeSortPolicy& small_segment)
@@ -832,7 +832,8 @@ POLICYGEN_FUNCTION constexpr bool fits([[maybe_unused]] const key& k, [[maybe_un
   const int stored_value_size = k.keys_only ? 0 : k.value_size;
   const int pair_alignment = support::greatest(detail::natural_alignment(k.key_size),
       detail::natural_alignment(stored_value_size));
-  const int registers_per_pair = support::greatest(1, k.key_size / 4) + support::ceil_div(stored_value_size, 4);
+  const int words_per_pair = support::greatest(1, k.key_size / 4) + (k.keys_only ? 0 : support::ceil_div(k.value_size,
+      4) + 1);
   // shared-memory-large: AgentSegmentedRadixSort::TempStorage
   if (detail::need_of_shared_memory_large(k.key_size, p.large_segment, k.offset_size, stored_value_size) > 49152)
   {
@@ -884,7 +885,7 @@ POLICYGEN_FUNCTION constexpr bool fits([[maybe_unused]] const key& k, [[maybe_un
     return false;
   }
   // registers-per-block: launch limit
-  if (detail::need_of_registers_per_block(p.medium_segment, registers_per_pair, p.small_segment) > 65536)
+  if (detail::need_of_registers_per_block(p.medium_segment, p.small_segment, words_per_pair) > 65536)
   {
     return false;
   }
