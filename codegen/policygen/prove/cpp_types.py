@@ -40,12 +40,13 @@ _OPERATORS: Final = {
     "plus": "::cuda::std::plus<>",
     "min": "::cuda::minimum<>",
     "max": "::cuda::maximum<>",
-    "other": "::policygen_proof::first_of_two",
+    "other": "::policygen_proof::own_sum",
 }
 
 PROLOGUE: Final = """\
 #include <cuda/functional>
 #include <cuda/std/functional>
+#include <cuda/std/type_traits>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -65,11 +66,11 @@ struct alignas(Alignment) record
   __host__ __device__ friend record operator-(const record& a, const record& b) { return a < b ? b : a; }
 };
 
-// An operator that CUB does not know.
-struct first_of_two
+// A sum that CUB does not know to be one.
+struct own_sum
 {
   template <class T>
-  __host__ __device__ T operator()(const T& a, const T&) const { return a; }
+  __host__ __device__ T operator()(const T& a, const T& b) const { return static_cast<T>(a + b); }
 };
 
 struct equal_to
@@ -106,16 +107,23 @@ struct clear
   __host__ __device__ void operator()(Index index) const { bytes[index] = 0; }
 };
 
-// Something that reads all inputs and has another result type.
+// All inputs added up, in another type; of records, what their first bytes give.
 template <class Result>
-struct combined
+struct sum_as
 {
   template <class... Inputs>
   __host__ __device__ Result operator()(const Inputs&... inputs) const
   {
     Result result{};
-    char* const bytes = reinterpret_cast<char*>(&result);
-    ((bytes[0] = static_cast<char>(bytes[0] ^ *reinterpret_cast<const char*>(&inputs))), ...);
+    if constexpr ((::cuda::std::is_convertible_v<Inputs, Result> && ...))
+    {
+      ((result = static_cast<Result>(result + static_cast<Result>(inputs))), ...);
+    }
+    else
+    {
+      char* const bytes = reinterpret_cast<char*>(&result);
+      ((bytes[0] = static_cast<char>(bytes[0] ^ *reinterpret_cast<const char*>(&inputs))), ...);
+    }
     return result;
   }
 };
