@@ -262,7 +262,12 @@ POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory_large_buffers()
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_thread(const BatchedCopyLookbackPolicy& lookback)
 {
   return 2 * static_cast<std::int64_t>(lookback.small_buffer.buffers_per_thread) + 2 *
-      static_cast<std::int64_t>(lookback.small_buffer.bytes_per_thread) + 24;
+      static_cast<std::int64_t>(lookback.small_buffer.bytes_per_thread) + 34;
+}
+
+POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_thread_large_buffers()
+{
+  return 48;
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_threads_per_block(const BatchedCopyLookbackPolicy& lookback)
@@ -362,8 +367,14 @@ POLICYGEN_FUNCTION constexpr bool fits([[maybe_unused]] const key& k, [[maybe_un
     return false;
   }
   // registers-per-thread: AgentBatchMemcpy holds the sizes of a thread's buffers, and buffer and offset of its bytes;
-  // 24 more for addresses and loop state
+  // measured with nvcc 13.0 on sm_75 and sm_90
   if (detail::need_of_registers_per_thread(p.lookback) > 255)
+  {
+    return false;
+  }
+  // registers-per-thread-large-buffers: MultiBlockBatchMemcpyKernel copies 16 bytes at a time, however many a thread
+  // is given; measured with nvcc 13.0 on sm_75 and sm_90
+  if (detail::need_of_registers_per_thread_large_buffers() > 255)
   {
     return false;
   }

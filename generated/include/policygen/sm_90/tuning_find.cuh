@@ -99,20 +99,6 @@ POLICYGEN_FUNCTION constexpr T least(T a, T b) noexcept
 #error "two policygen headers that disagree about least: generate both with one version of policygen"
 #endif
 
-#ifndef POLICYGEN_SUPPORT_GREATEST
-#define POLICYGEN_SUPPORT_GREATEST 0xae17c1de
-namespace policygen::support
-{
-template <class T>
-POLICYGEN_FUNCTION constexpr T greatest(T a, T b) noexcept
-{
-  return a < b ? b : a;
-}
-} // namespace policygen::support
-#elif POLICYGEN_SUPPORT_GREATEST != 0xae17c1de
-#error "two policygen headers that disagree about greatest: generate both with one version of policygen"
-#endif
-
 #ifndef POLICYGEN_SUPPORT_CLAMP
 #define POLICYGEN_SUPPORT_CLAMP 0xb5510855
 namespace policygen::support
@@ -324,10 +310,11 @@ POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory(int offset_size)
   return 2 * static_cast<std::int64_t>(offset_size);
 }
 
-POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block(int items_per_thread, int registers_per_item, int threads_per_block)
+POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block(int input_type_size, int items_per_thread, int threads_per_block)
 {
   return static_cast<std::int64_t>(threads_per_block) *
-      support::least<std::int64_t>(static_cast<std::int64_t>(items_per_thread) * registers_per_item + 16, 255);
+      support::least<std::int64_t>(support::ceil_div<std::int64_t>(static_cast<std::int64_t>(items_per_thread) *
+      input_type_size, 4) + 20, 255);
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_threads_per_block(int threads_per_block)
@@ -396,14 +383,13 @@ POLICYGEN_FUNCTION constexpr const char* point(const key& k)
 // Whether a policy keeps the constraints of the target for a key. Upstream's own policies need not.
 POLICYGEN_FUNCTION constexpr bool fits([[maybe_unused]] const key& k, [[maybe_unused]] const policy& p)
 {
-  const int registers_per_item = support::greatest(1, k.input_type_size / 4);
   // shared-memory: detail::find::agent_t::TempStorage
   if (detail::need_of_shared_memory(k.offset_size) > 49152)
   {
     return false;
   }
   // registers-per-block: launch limit
-  if (detail::need_of_registers_per_block(p.items_per_thread, registers_per_item, p.threads_per_block) > 65536)
+  if (detail::need_of_registers_per_block(k.input_type_size, p.items_per_thread, p.threads_per_block) > 65536)
   {
     return false;
   }

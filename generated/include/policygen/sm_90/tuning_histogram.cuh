@@ -339,6 +339,21 @@ struct key
 
 namespace detail
 {
+POLICYGEN_FUNCTION constexpr bool exchanges(BlockLoadAlgorithm algorithm)
+{
+  return algorithm == BlockLoadAlgorithm::BLOCK_LOAD_TRANSPOSE || algorithm ==
+      BlockLoadAlgorithm::BLOCK_LOAD_WARP_TRANSPOSE || algorithm ==
+      BlockLoadAlgorithm::BLOCK_LOAD_WARP_TRANSPOSE_TIMESLICED;
+}
+
+POLICYGEN_FUNCTION constexpr std::int64_t storage_bytes(BlockLoadAlgorithm algorithm, std::int64_t bins_bytes, int alignment, std::int64_t load)
+{
+  const std::int64_t bins = support::round_up<std::int64_t>(bins_bytes, 4);
+  return detail::exchanges(algorithm) ? support::round_up<std::int64_t>(support::round_up<std::int64_t>(bins + 4, 16)
+      + load, support::greatest(16, alignment)) : support::round_up<std::int64_t>(bins + 5, support::greatest(4,
+      alignment));
+}
+
 POLICYGEN_FUNCTION constexpr std::int64_t exchange_bytes(int threads, int items, int size)
 {
   const int tile = threads * items;
@@ -364,26 +379,28 @@ POLICYGEN_FUNCTION constexpr std::int64_t load_bytes(BlockLoadAlgorithm algorith
   return support::greatest<std::int64_t>(support::greatest<std::int64_t>(by_sample, by_pixel), by_vector);
 }
 
-POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory(int counter_alignment, BlockLoadAlgorithm load_algorithm, int num_channels, std::int64_t own_bins_bytes, int pixels_per_thread, int sample_size, int threads_per_block, int vec_size)
+POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory(int counter_alignment, std::int64_t counters_bytes, BlockLoadAlgorithm load_algorithm, BlockHistogramMemoryPreference mem_preference, int num_channels, int pixels_per_thread, int sample_size, int threads_per_block, bool use_work_stealing, int vec_size)
 {
-  return own_bins_bytes + ((load_algorithm == BlockLoadAlgorithm::BLOCK_LOAD_DIRECT || load_algorithm ==
-      BlockLoadAlgorithm::BLOCK_LOAD_STRIPED || load_algorithm == BlockLoadAlgorithm::BLOCK_LOAD_VECTORIZE ?
-      support::round_up<std::int64_t>(support::round_up<std::int64_t>(own_bins_bytes, 4) + 5, support::greatest(4,
-      counter_alignment)) :
-      support::round_up<std::int64_t>(support::round_up<std::int64_t>(support::round_up<std::int64_t>(own_bins_bytes,
-      4) + 4, 16) + detail::load_bytes(load_algorithm, threads_per_block, 32, pixels_per_thread, num_channels,
-      vec_size, sample_size), support::greatest(16, counter_alignment))) - own_bins_bytes);
+  return (!(mem_preference == BlockHistogramMemoryPreference::GMEM) || use_work_stealing ||
+      detail::exchanges(load_algorithm) ? 257 * counters_bytes : 0) + (!(mem_preference ==
+      BlockHistogramMemoryPreference::GMEM) || use_work_stealing || detail::exchanges(load_algorithm) ?
+      detail::storage_bytes(load_algorithm, 257 * counters_bytes, counter_alignment,
+      detail::load_bytes(load_algorithm, threads_per_block, 32, pixels_per_thread, num_channels, vec_size,
+      sample_size)) - 257 * counters_bytes : 0);
 }
 
-POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory_many_bins()
+POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory_many_bins(int counter_alignment, std::int64_t counters_bytes, BlockLoadAlgorithm load_algorithm, int num_channels, int pixels_per_thread, int sample_size, int threads_per_block, bool use_work_stealing, int vec_size)
 {
-  return 0;
+  return use_work_stealing || detail::exchanges(load_algorithm) ? detail::storage_bytes(load_algorithm,
+      counters_bytes, counter_alignment, detail::load_bytes(load_algorithm, threads_per_block, 32, pixels_per_thread,
+      num_channels, vec_size, sample_size)) : 0;
 }
 
-POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block(int pixels_per_thread, int registers_per_pixel, int threads_per_block)
+POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block(int num_channels, int pixels_per_thread, int samples_of_pixel, int threads_per_block)
 {
   return static_cast<std::int64_t>(threads_per_block) *
-      support::least<std::int64_t>(static_cast<std::int64_t>(pixels_per_thread) * registers_per_pixel + 24, 255);
+      support::least<std::int64_t>(static_cast<std::int64_t>(pixels_per_thread) * samples_of_pixel + (num_channels ==
+      3 ? 36 : 48), 255);
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_threads_per_block(int threads_per_block)
@@ -494,21 +511,25 @@ POLICYGEN_FUNCTION constexpr const char* point(const key& k)
 POLICYGEN_FUNCTION constexpr bool fits([[maybe_unused]] const key& k, [[maybe_unused]] const policy& p)
 {
   const int counter_alignment = support::power_of_two_factor(k.counter_size);
-  const std::int64_t own_bins_bytes = 257 * static_cast<std::int64_t>(k.num_active_channels) * k.counter_size;
-  const int registers_per_pixel = k.num_channels * support::greatest(1, k.sample_size / 4) + 1;
+  const std::int64_t counters_bytes = static_cast<std::int64_t>(k.num_active_channels) * k.counter_size;
+  const int samples_of_pixel = k.num_channels * (support::greatest(1, k.sample_size / 4) + 1);
   // shared-memory: AgentHistogram::TempStorage with 256 bins, the most that CUB keeps in shared memory
-  if (detail::need_of_shared_memory(counter_alignment, p.load_algorithm, k.num_channels, own_bins_bytes,
-      p.pixels_per_thread, k.sample_size, p.threads_per_block, p.vec_size) > 49152)
+  if (detail::need_of_shared_memory(counter_alignment, counters_bytes, p.load_algorithm, p.mem_preference,
+      k.num_channels, p.pixels_per_thread, k.sample_size, p.threads_per_block, p.use_work_stealing, p.vec_size) >
+      49152)
   {
     return false;
   }
-  // shared-memory-many-bins: x
-  if (detail::need_of_shared_memory_many_bins() > 49152)
+  // shared-memory-many-bins: AgentHistogram::TempStorage with one bin a channel: the others are in global memory
+  if (k.sample_size > 1 && detail::need_of_shared_memory_many_bins(counter_alignment, counters_bytes,
+      p.load_algorithm, k.num_channels, p.pixels_per_thread, k.sample_size, p.threads_per_block, p.use_work_stealing,
+      p.vec_size) > 49152)
   {
     return false;
   }
   // registers-per-block: launch limit
-  if (detail::need_of_registers_per_block(p.pixels_per_thread, registers_per_pixel, p.threads_per_block) > 65536)
+  if (detail::need_of_registers_per_block(k.num_channels, p.pixels_per_thread, samples_of_pixel, p.threads_per_block)
+      > 65536)
   {
     return false;
   }

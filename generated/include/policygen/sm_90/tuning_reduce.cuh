@@ -5,6 +5,8 @@
 // uses max_registers_per_thread = 255 (documented)
 // uses max_smem_per_block = 48 KiB (documented)
 // uses max_threads_per_block = 1024 (documented)
+// uses max_threads_per_sm = 2048 (documented)
+// uses registers_per_sm = 65536 (documented)
 // uses warp_size = 32 (documented)
 
 #ifndef POLICYGEN_SM_90_TUNING_REDUCE_CUH
@@ -420,18 +422,19 @@ POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory_of_single_tile(i
       accum_alignment);
 }
 
-POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block_of_multi_tile(const ReducePassPolicy& multi_tile, int registers_per_item)
+POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block_of_multi_tile(int accum_size, const ReducePassPolicy& multi_tile, int registers_per_item, int unpacked)
 {
   return static_cast<std::int64_t>(multi_tile.threads_per_block) *
-      support::least<std::int64_t>(static_cast<std::int64_t>(multi_tile.items_per_thread) * registers_per_item + 16,
-      255);
+      support::least<std::int64_t>(support::greatest<std::int64_t>(32,
+      support::ceil_div<std::int64_t>(static_cast<std::int64_t>(multi_tile.items_per_thread) * accum_size, 2) +
+      static_cast<std::int64_t>(multi_tile.items_per_thread) * unpacked + 8 * registers_per_item), 255);
 }
 
-POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block_of_single_tile(int registers_per_item, const ReducePassPolicy& single_tile)
+POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block_single_tile(int registers_per_item, const ReducePassPolicy& single_tile)
 {
   return static_cast<std::int64_t>(single_tile.threads_per_block) *
-      support::least<std::int64_t>(static_cast<std::int64_t>(single_tile.items_per_thread) * registers_per_item + 16,
-      255);
+      support::least<std::int64_t>(static_cast<std::int64_t>(single_tile.items_per_thread) * registers_per_item / 4 +
+      12 * registers_per_item + 39, 255);
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_threads_per_block_of_multi_tile(const ReducePassPolicy& multi_tile)
@@ -596,6 +599,7 @@ POLICYGEN_FUNCTION constexpr bool fits([[maybe_unused]] const key& k, [[maybe_un
 {
   const int accum_alignment = support::power_of_two_factor(k.accum_size);
   const int registers_per_item = support::greatest(1, k.accum_size / 4);
+  const int unpacked = k.accum_size < 4 && k.offset_size == 8 ? 2 : 0;
   // shared-memory of multi_tile: cub::BlockReduce: a union over its algorithms; the tile itself stays in registers
   if (detail::need_of_shared_memory_of_multi_tile(accum_alignment, k.accum_size, p.multi_tile) > 49152)
   {
@@ -607,12 +611,13 @@ POLICYGEN_FUNCTION constexpr bool fits([[maybe_unused]] const key& k, [[maybe_un
     return false;
   }
   // registers-per-block of multi_tile: launch limit
-  if (detail::need_of_registers_per_block_of_multi_tile(p.multi_tile, registers_per_item) > 65536)
+  if (detail::need_of_registers_per_block_of_multi_tile(k.accum_size, p.multi_tile, registers_per_item, unpacked) >
+      65536)
   {
     return false;
   }
-  // registers-per-block of single_tile: launch limit
-  if (detail::need_of_registers_per_block_of_single_tile(registers_per_item, p.single_tile) > 65536)
+  // registers-per-block-single-tile: launch limit
+  if (detail::need_of_registers_per_block_single_tile(registers_per_item, p.single_tile) > 65536)
   {
     return false;
   }

@@ -401,11 +401,27 @@ POLICYGEN_FUNCTION constexpr reduce_by_key_delay_row reduce_by_key_delay(bool sh
   return {LookbackDelayAlgorithm::reduce_by_key, 350u, 450u};
 }
 
-POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block(const ReduceByKeyLookbackPolicy& lookback, int registers_per_item)
+POLICYGEN_FUNCTION constexpr std::int64_t short_offset_registers(std::int64_t items, bool direct, int key_words, int accum_words)
 {
-  return static_cast<std::int64_t>(lookback.threads_per_block) *
-      support::least<std::int64_t>(static_cast<std::int64_t>(lookback.items_per_thread) * registers_per_item + 16,
-      255);
+  const std::int64_t narrow = 37 + items * (3 * key_words + 16 * accum_words) / 4;
+  const std::int64_t wide = 50 + items * (1 + 4 * key_words + 6 * accum_words) / 4;
+  return direct ? narrow : support::least<std::int64_t>(narrow, wide);
+}
+
+POLICYGEN_FUNCTION constexpr std::int64_t long_offset_registers(std::int64_t items, int key_words, int accum_words)
+{
+  return 55 + items * (3 + 4 * key_words + 6 * accum_words) / 4;
+}
+
+POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block(int accum_words, int key_words, const ReduceByKeyLookbackPolicy& lookback)
+{
+  return support::greatest<std::int64_t>(static_cast<std::int64_t>(lookback.threads_per_block) *
+      support::least<std::int64_t>(detail::short_offset_registers(static_cast<std::int64_t>(lookback.items_per_thread),
+      lookback.load_algorithm == BlockLoadAlgorithm::BLOCK_LOAD_DIRECT || lookback.load_algorithm ==
+      BlockLoadAlgorithm::BLOCK_LOAD_STRIPED || lookback.load_algorithm == BlockLoadAlgorithm::BLOCK_LOAD_VECTORIZE,
+      key_words, accum_words), 255), static_cast<std::int64_t>(lookback.threads_per_block) *
+      support::least<std::int64_t>(detail::long_offset_registers(static_cast<std::int64_t>(lookback.items_per_thread),
+      key_words, accum_words), 255));
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_threads_per_block(const ReduceByKeyLookbackPolicy& lookback)
@@ -899,9 +915,10 @@ POLICYGEN_FUNCTION constexpr const char* point(const key& k)
 // Whether a policy keeps the constraints of the target for a key. Upstream's own policies need not.
 POLICYGEN_FUNCTION constexpr bool fits([[maybe_unused]] const key& k, [[maybe_unused]] const policy& p)
 {
-  const int registers_per_item = support::greatest(1, k.key_size / 4) + support::greatest(1, k.accum_size / 4) + 2;
+  const int key_words = support::greatest(1, k.key_size / 4);
+  const int accum_words = support::greatest(1, k.accum_size / 4);
   // registers-per-block: launch limit
-  if (detail::need_of_registers_per_block(p.lookback, registers_per_item) > 65536)
+  if (detail::need_of_registers_per_block(accum_words, key_words, p.lookback) > 65536)
   {
     return false;
   }

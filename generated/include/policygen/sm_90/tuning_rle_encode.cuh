@@ -5,6 +5,8 @@
 // uses max_registers_per_thread = 255 (documented)
 // uses max_smem_per_block = 48 KiB (documented)
 // uses max_threads_per_block = 1024 (documented)
+// uses max_threads_per_sm = 2048 (documented)
+// uses registers_per_sm = 65536 (documented)
 // uses warp_size = 32 (documented)
 
 #ifndef POLICYGEN_SM_90_TUNING_RLE_ENCODE_CUH
@@ -439,6 +441,12 @@ POLICYGEN_FUNCTION constexpr reduce_by_key_delay_row reduce_by_key_delay(bool sh
   return {LookbackDelayAlgorithm::reduce_by_key, 350u, 450u};
 }
 
+POLICYGEN_FUNCTION constexpr int pair_bytes(int first_size, int first_alignment, int second_size, int second_alignment)
+{
+  return support::round_up(support::round_up(first_size, second_alignment) + second_size,
+      support::greatest(first_alignment, second_alignment));
+}
+
 POLICYGEN_FUNCTION constexpr std::int64_t raking_grid_bytes(int threads, int warp_size, int size)
 {
   const int segment = support::ceil_div(threads, warp_size);
@@ -482,24 +490,49 @@ POLICYGEN_FUNCTION constexpr std::int64_t block_load_bytes(BlockLoadAlgorithm al
       static_cast<std::int64_t>(1));
 }
 
-POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory(int key_alignment, int key_size, int length_size, const RleLookbackPolicy& lookback, int run_size, int state_alignment, int state_size)
+POLICYGEN_FUNCTION constexpr std::int64_t encode_bytes(const RleLookbackPolicy& p_, int threads, int items, int warp_size, int key_size, int key_alignment, int length_size, int length_alignment)
 {
-  return
-      support::greatest<std::int64_t>(support::greatest<std::int64_t>(support::greatest<std::int64_t>(support::round_up<std::int64_t>(support::round_up<std::int64_t>(detail::block_scan_bytes(lookback.scan_algorithm,
-      lookback.threads_per_block, 32, state_size, state_alignment) + detail::lookback_prefix_bytes(state_size,
-      state_alignment), key_alignment) + 2 * static_cast<std::int64_t>(lookback.threads_per_block) * key_size, 16),
-      detail::block_load_bytes(lookback.load_algorithm, lookback.threads_per_block, 32, lookback.items_per_thread,
-      key_size)), detail::block_load_bytes(lookback.load_algorithm, lookback.threads_per_block, 32,
-      lookback.items_per_thread, length_size)),
-      support::round_up<std::int64_t>((static_cast<std::int64_t>(lookback.threads_per_block) *
-      lookback.items_per_thread + 1) * run_size, 16));
+  const int alignment = support::greatest(4, length_alignment);
+  const int size = detail::pair_bytes(4, 4, length_size, length_alignment);
+  const std::int64_t scanning = detail::block_scan_bytes(p_.scan_algorithm, threads, warp_size, size, alignment) +
+      detail::lookback_prefix_bytes(size, alignment);
+  const std::int64_t scan = support::round_up<std::int64_t>(support::round_up<std::int64_t>(scanning, key_alignment) +
+      2 * static_cast<std::int64_t>(threads) * key_size, 16);
+  const std::int64_t keys = detail::block_load_bytes(p_.load_algorithm, threads, warp_size, items, key_size);
+  const std::int64_t lengths = detail::block_load_bytes(p_.load_algorithm, threads, warp_size, items, length_size);
+  const std::int64_t runs = support::round_up<std::int64_t>((static_cast<std::int64_t>(threads) * items + 1) *
+      detail::pair_bytes(key_size, key_alignment, length_size, length_alignment), 16);
+  return support::greatest<std::int64_t>(support::greatest<std::int64_t>(support::greatest<std::int64_t>(scan, keys),
+      lengths), runs);
 }
 
-POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block(const RleLookbackPolicy& lookback, int registers_per_item)
+POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory(int key_alignment, int key_size, int length_alignment, int length_size, const RleLookbackPolicy& lookback)
 {
-  return static_cast<std::int64_t>(lookback.threads_per_block) *
-      support::least<std::int64_t>(static_cast<std::int64_t>(lookback.items_per_thread) * registers_per_item + 16,
-      255);
+  return detail::encode_bytes(lookback, lookback.threads_per_block, lookback.items_per_thread, 32, key_size,
+      key_alignment, length_size, length_alignment);
+}
+
+POLICYGEN_FUNCTION constexpr std::int64_t encode_registers(std::int64_t items, bool direct, int key_words, std::int64_t free)
+{
+  return 54 + (free - 32) * 3 / 4 + items * (3 * key_words + (direct ? 1 : 0)) / 2;
+}
+
+POLICYGEN_FUNCTION constexpr std::int64_t partition_registers(std::int64_t items, bool direct, int key_words, int length_words, std::int64_t free)
+{
+  return 41 + (free - 32) + items * (3 * key_words + length_words + (direct ? 3 : 0)) / 2;
+}
+
+POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block(int key_words, int length_words, const RleLookbackPolicy& lookback)
+{
+  return support::greatest<std::int64_t>(static_cast<std::int64_t>(lookback.threads_per_block) *
+      support::least<std::int64_t>(detail::encode_registers(static_cast<std::int64_t>(lookback.items_per_thread),
+      lookback.load_algorithm == BlockLoadAlgorithm::BLOCK_LOAD_DIRECT || lookback.load_algorithm ==
+      BlockLoadAlgorithm::BLOCK_LOAD_STRIPED || lookback.load_algorithm == BlockLoadAlgorithm::BLOCK_LOAD_VECTORIZE,
+      key_words, 32), 255), static_cast<std::int64_t>(lookback.threads_per_block) *
+      support::least<std::int64_t>(detail::partition_registers(static_cast<std::int64_t>(lookback.items_per_thread),
+      lookback.load_algorithm == BlockLoadAlgorithm::BLOCK_LOAD_DIRECT || lookback.load_algorithm ==
+      BlockLoadAlgorithm::BLOCK_LOAD_STRIPED || lookback.load_algorithm == BlockLoadAlgorithm::BLOCK_LOAD_VECTORIZE,
+      key_words, length_words, 32), 255));
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_threads_per_block(const RleLookbackPolicy& lookback)
@@ -510,12 +543,6 @@ POLICYGEN_FUNCTION constexpr std::int64_t need_of_threads_per_block(const RleLoo
 POLICYGEN_FUNCTION constexpr int natural_alignment(int size)
 {
   return size > 0 ? support::least(16, support::power_of_two_factor(size)) : 1;
-}
-
-POLICYGEN_FUNCTION constexpr int pair_bytes(int first_size, int first_alignment, int second_size, int second_alignment)
-{
-  return support::round_up(support::round_up(first_size, second_alignment) + second_size,
-      support::greatest(first_alignment, second_alignment));
 }
 
 // Whether every integer of a key lies in its domain.
@@ -671,19 +698,15 @@ POLICYGEN_FUNCTION constexpr bool fits([[maybe_unused]] const key& k, [[maybe_un
 {
   const int key_alignment = detail::natural_alignment(k.key_size);
   const int length_alignment = detail::natural_alignment(k.length_size);
-  const int state_alignment = support::greatest(4, length_alignment);
-  const int state_size = detail::pair_bytes(4, 4, k.length_size, length_alignment);
-  const int run_size = detail::pair_bytes(k.key_size, key_alignment, k.length_size, length_alignment);
-  const int registers_per_item = support::greatest(1, k.key_size / 4) + support::greatest(1, k.length_size / 4) + 1;
-  // shared-memory: AgentReduceByKey::TempStorage: scan, lookback and the neighbours that are compared; or loads; or a
-  // tile of runs
-  if (detail::need_of_shared_memory(key_alignment, k.key_size, k.length_size, p.lookback, run_size, state_alignment,
-      state_size) > 49152)
+  const int key_words = support::greatest(1, k.key_size / 4);
+  const int length_words = support::greatest(1, k.length_size / 4);
+  // shared-memory: AgentReduceByKey::TempStorage
+  if (detail::need_of_shared_memory(key_alignment, k.key_size, length_alignment, k.length_size, p.lookback) > 49152)
   {
     return false;
   }
   // registers-per-block: launch limit
-  if (detail::need_of_registers_per_block(p.lookback, registers_per_item) > 65536)
+  if (detail::need_of_registers_per_block(key_words, length_words, p.lookback) > 65536)
   {
     return false;
   }

@@ -496,11 +496,10 @@ POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory(int key_alignmen
       state_alignment);
 }
 
-POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block(const RleNonTrivialRunsLookbackPolicy& lookback, int registers_per_item)
+POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block(const RleNonTrivialRunsLookbackPolicy& lookback, int words_per_item)
 {
-  return static_cast<std::int64_t>(lookback.threads_per_block) *
-      support::least<std::int64_t>(static_cast<std::int64_t>(lookback.items_per_thread) * registers_per_item + 16,
-      255);
+  return static_cast<std::int64_t>(lookback.threads_per_block) * support::least<std::int64_t>(36 +
+      static_cast<std::int64_t>(lookback.items_per_thread) * words_per_item * 3 / 4, 255);
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_threads_per_block(const RleNonTrivialRunsLookbackPolicy& lookback)
@@ -673,7 +672,7 @@ POLICYGEN_FUNCTION constexpr bool fits([[maybe_unused]] const key& k, [[maybe_un
   const int length_alignment = detail::natural_alignment(k.length_size);
   const int state_alignment = support::greatest(4, length_alignment);
   const int state_size = detail::pair_bytes(4, 4, k.length_size, length_alignment);
-  const int registers_per_item = support::greatest(1, k.key_size / 4) + support::greatest(1, k.length_size / 4) + 1;
+  const int words_per_item = support::greatest(1, k.key_size / 4) + support::greatest(1, k.length_size / 4) + 1;
   // shared-memory: AgentRle::TempStorage
   if (detail::need_of_shared_memory(key_alignment, k.key_size, k.length_size, p.lookback, state_alignment, state_size)
       > 49152)
@@ -681,7 +680,7 @@ POLICYGEN_FUNCTION constexpr bool fits([[maybe_unused]] const key& k, [[maybe_un
     return false;
   }
   // registers-per-block: launch limit
-  if (detail::need_of_registers_per_block(p.lookback, registers_per_item) > 65536)
+  if (detail::need_of_registers_per_block(p.lookback, words_per_item) > 65536)
   {
     return false;
   }

@@ -5,7 +5,9 @@
 // uses max_registers_per_thread = 255 (documented)
 // uses max_smem_per_block = 48 KiB (documented)
 // uses max_threads_per_block = 1024 (documented)
+// uses max_threads_per_sm = 2048 (documented)
 // uses nvcc = 13.0 (assumed)
+// uses registers_per_sm = 65536 (documented)
 // uses warp_size = 32 (documented)
 
 #ifndef POLICYGEN_SM_90_TUNING_SCAN_CUH
@@ -594,11 +596,16 @@ POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory_lookahead(int ac
       accum_size, accum_alignment);
 }
 
-POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block(const ScanLookbackPolicy& lookback, int registers_per_item)
+POLICYGEN_FUNCTION constexpr std::int64_t lookback_registers(std::int64_t items, int accum_words, std::int64_t free)
+{
+  return 40 + (free - 32) / 8 + items * (1 + 3 * accum_words) / 2;
+}
+
+POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block(int accum_words, const ScanLookbackPolicy& lookback)
 {
   return static_cast<std::int64_t>(lookback.threads_per_block) *
-      support::least<std::int64_t>(static_cast<std::int64_t>(lookback.items_per_thread) * registers_per_item + 16,
-      255);
+      support::least<std::int64_t>(detail::lookback_registers(static_cast<std::int64_t>(lookback.items_per_thread),
+      accum_words, 32), 255);
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_threads_per_block(const ScanLookbackPolicy& lookback)
@@ -851,7 +858,7 @@ POLICYGEN_FUNCTION constexpr const char* point(const key& k)
 // Whether a policy keeps the constraints of the target for a key. Upstream's own policies need not.
 POLICYGEN_FUNCTION constexpr bool fits([[maybe_unused]] const key& k, [[maybe_unused]] const policy& p)
 {
-  const int registers_per_item = support::greatest(1, k.accum_size / 4);
+  const int accum_words = support::greatest(1, k.accum_size / 4);
   // shared-memory: AgentScan::TempStorage; static shared memory, since the kernel is launched with none other
   if (p.algorithm == ScanAlgorithm::lookback && detail::need_of_shared_memory(k.accum_alignment, k.accum_size,
       p.lookback) > 49152)
@@ -865,8 +872,7 @@ POLICYGEN_FUNCTION constexpr bool fits([[maybe_unused]] const key& k, [[maybe_un
     return false;
   }
   // registers-per-block: launch limit
-  if (p.algorithm == ScanAlgorithm::lookback && detail::need_of_registers_per_block(p.lookback, registers_per_item) >
-      65536)
+  if (p.algorithm == ScanAlgorithm::lookback && detail::need_of_registers_per_block(accum_words, p.lookback) > 65536)
   {
     return false;
   }

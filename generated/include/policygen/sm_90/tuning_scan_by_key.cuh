@@ -5,6 +5,8 @@
 // uses max_registers_per_thread = 255 (documented)
 // uses max_smem_per_block = 48 KiB (documented)
 // uses max_threads_per_block = 1024 (documented)
+// uses max_threads_per_sm = 2048 (documented)
+// uses registers_per_sm = 65536 (documented)
 // uses warp_size = 32 (documented)
 
 #ifndef POLICYGEN_SM_90_TUNING_SCAN_BY_KEY_CUH
@@ -501,11 +503,29 @@ POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory(int accum_size, 
       lookback.threads_per_block, 32, lookback.items_per_thread, accum_size));
 }
 
-POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block(const ScanByKeyLookbackPolicy& lookback, int registers_per_item)
+POLICYGEN_FUNCTION constexpr std::int64_t exclusive_registers(std::int64_t items, int key_words, int accum_words, int is_part_of_word, std::int64_t free)
 {
-  return static_cast<std::int64_t>(lookback.threads_per_block) *
-      support::least<std::int64_t>(static_cast<std::int64_t>(lookback.items_per_thread) * registers_per_item + 16,
-      255);
+  const std::int64_t wide_keys = 27 + (free - 32) / 2 + items * (7 + 3 * key_words + 5 * accum_words +
+      is_part_of_word) / 4;
+  const std::int64_t wide_accumulators = 21 + (free - 32) * 3 / 4 + items * (3 + 8 * key_words + 4 * accum_words + 2 *
+      is_part_of_word) / 4;
+  return support::least<std::int64_t>(wide_keys, wide_accumulators);
+}
+
+POLICYGEN_FUNCTION constexpr std::int64_t inclusive_registers(std::int64_t items, int key_words, int accum_words, std::int64_t free)
+{
+  const std::int64_t wide_keys = 13 + (free - 32) * 5 / 8 + items * (4 * key_words + 11 * accum_words) / 4;
+  const std::int64_t wide_accumulators = 23 + (free - 32) * 7 / 8 + items * (3 + 5 * key_words + 3 * accum_words) / 4;
+  return support::least<std::int64_t>(wide_keys, wide_accumulators);
+}
+
+POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block(int accum_size, int accum_words, int key_words, const ScanByKeyLookbackPolicy& lookback)
+{
+  return support::greatest<std::int64_t>(static_cast<std::int64_t>(lookback.threads_per_block) *
+      support::least<std::int64_t>(detail::exclusive_registers(static_cast<std::int64_t>(lookback.items_per_thread),
+      key_words, accum_words, accum_size < 4 ? 1 : 0, 32), 255), static_cast<std::int64_t>(lookback.threads_per_block)
+      * support::least<std::int64_t>(detail::inclusive_registers(static_cast<std::int64_t>(lookback.items_per_thread),
+      key_words, accum_words, 32), 255));
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_threads_per_block(const ScanByKeyLookbackPolicy& lookback)
@@ -1031,7 +1051,8 @@ POLICYGEN_FUNCTION constexpr bool fits([[maybe_unused]] const key& k, [[maybe_un
 {
   const int scanned_alignment = support::greatest(4, k.accum_alignment);
   const int scanned_size = detail::pair_bytes(4, 4, k.accum_size, k.accum_alignment);
-  const int registers_per_item = support::greatest(1, k.key_size / 4) + support::greatest(1, k.accum_size / 4) + 2;
+  const int key_words = support::greatest(1, k.key_size / 4);
+  const int accum_words = support::greatest(1, k.accum_size / 4);
   // shared-memory: AgentScanByKey::TempStorage; static shared memory, since the kernel is launched with none other
   if (detail::need_of_shared_memory(k.accum_size, k.key_alignment, k.key_size, p.lookback, scanned_alignment,
       scanned_size) > 49152)
@@ -1039,7 +1060,7 @@ POLICYGEN_FUNCTION constexpr bool fits([[maybe_unused]] const key& k, [[maybe_un
     return false;
   }
   // registers-per-block: launch limit
-  if (detail::need_of_registers_per_block(p.lookback, registers_per_item) > 65536)
+  if (detail::need_of_registers_per_block(k.accum_size, accum_words, key_words, p.lookback) > 65536)
   {
     return false;
   }

@@ -395,19 +395,35 @@ POLICYGEN_FUNCTION constexpr std::int64_t block_scan_bytes(BlockScanAlgorithm al
       raking;
 }
 
+POLICYGEN_FUNCTION constexpr std::int64_t staged_bytes(BlockLoadAlgorithm load, BlockScanAlgorithm scan, int digits, int threads, int warp_size, int items, int size, int offset_size)
+{
+  return support::greatest<std::int64_t>(support::greatest<std::int64_t>(detail::block_load_bytes(load, threads,
+      warp_size, items, size), detail::digits_exchange_bytes(digits, threads, offset_size)),
+      detail::block_scan_bytes(scan, threads, warp_size, offset_size, offset_size));
+}
+
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory(int bits_per_pass, int items_per_thread, int key_size, BlockLoadAlgorithm load_algorithm, int offset_size, BlockScanAlgorithm scan_algorithm, int threads_per_block)
 {
-  return support::greatest<std::int64_t>(support::greatest<std::int64_t>(detail::block_load_bytes(load_algorithm,
-      threads_per_block, 32, items_per_thread, key_size),
-      detail::digits_exchange_bytes(detail::radix_digits(bits_per_pass).count, threads_per_block, offset_size)),
-      detail::block_scan_bytes(scan_algorithm, threads_per_block, 32, offset_size, offset_size)) +
+  return detail::staged_bytes(load_algorithm, scan_algorithm, detail::radix_digits(bits_per_pass).count,
+      threads_per_block, 32, items_per_thread, key_size, offset_size) +
       static_cast<std::int64_t>(detail::radix_digits(bits_per_pass).count) * offset_size;
+}
+
+POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory_last_filter(int bits_per_pass, int items_per_thread, int key_size, BlockLoadAlgorithm load_algorithm, int offset_size, BlockScanAlgorithm scan_algorithm, int threads_per_block)
+{
+  return (load_algorithm == BlockLoadAlgorithm::BLOCK_LOAD_DIRECT || load_algorithm ==
+      BlockLoadAlgorithm::BLOCK_LOAD_STRIPED || load_algorithm == BlockLoadAlgorithm::BLOCK_LOAD_VECTORIZE ? 0 :
+      detail::staged_bytes(load_algorithm, scan_algorithm, detail::radix_digits(bits_per_pass).count,
+      threads_per_block, 32, items_per_thread, key_size, offset_size)) + (load_algorithm ==
+      BlockLoadAlgorithm::BLOCK_LOAD_DIRECT || load_algorithm == BlockLoadAlgorithm::BLOCK_LOAD_STRIPED ||
+      load_algorithm == BlockLoadAlgorithm::BLOCK_LOAD_VECTORIZE ? 0 :
+      static_cast<std::int64_t>(detail::radix_digits(bits_per_pass).count) * offset_size);
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block(int items_per_thread, int registers_per_item, int threads_per_block)
 {
   return static_cast<std::int64_t>(threads_per_block) *
-      support::least<std::int64_t>(static_cast<std::int64_t>(items_per_thread) * registers_per_item + 24, 255);
+      support::least<std::int64_t>(static_cast<std::int64_t>(items_per_thread) * registers_per_item + 40, 255);
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_threads_per_block(int threads_per_block)
@@ -480,6 +496,13 @@ POLICYGEN_FUNCTION constexpr bool fits([[maybe_unused]] const key& k, [[maybe_un
   // shared-memory: AgentTopK::TempStorage, for keys aligned to 16 bytes or less
   if (detail::need_of_shared_memory(p.bits_per_pass, p.items_per_thread, k.key_size, p.load_algorithm, k.offset_size,
       p.scan_algorithm, p.threads_per_block) > 49152)
+  {
+    return false;
+  }
+  // shared-memory-last-filter: DeviceTopKLastFilterKernel declares AgentTopK::TempStorage; the compiler drops it if
+  // nothing uses it
+  if (detail::need_of_shared_memory_last_filter(p.bits_per_pass, p.items_per_thread, k.key_size, p.load_algorithm,
+      k.offset_size, p.scan_algorithm, p.threads_per_block) > 49152)
   {
     return false;
   }

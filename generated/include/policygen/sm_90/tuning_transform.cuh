@@ -2,6 +2,7 @@
 // Format 1, spec hash d0fe0e42d8eaa1f3.
 // Device-wide transform of up to eight inputs into one output
 // uses max_registers_per_thread = 255 (documented)
+// uses max_smem_per_block = 48 KiB (documented)
 // uses max_threads_per_block = 1024 (documented)
 
 #ifndef POLICYGEN_SM_90_TUNING_TRANSFORM_CUH
@@ -370,8 +371,13 @@ POLICYGEN_FUNCTION constexpr std::int64_t ublkcp_bytes(const list<iterator_info,
 {
   const int padding = [&] { int result = alignment; for (const auto& x : inputs) { result = support::greatest(result,
       x.value_type_alignment); } return result; }();
-  return padding + [&] { std::int64_t result = 0; for (const auto& x : inputs) { result +=
-      static_cast<std::int64_t>(padding) + x.value_type_size * tile; } return result; }();
+  return padding + [&] { std::int64_t result = 0; for (const auto& x : inputs) { result += padding +
+      static_cast<std::int64_t>(x.value_type_size) * tile; } return result; }();
+}
+
+POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory()
+{
+  return 0;
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_threads_per_block(const TransformAsyncCopyPolicy& async_copy, const TransformPrefetchPolicy& prefetch, const TransformVectorizedPolicy& vectorized)
@@ -485,6 +491,11 @@ POLICYGEN_FUNCTION constexpr bool fits([[maybe_unused]] const key<N>& k, [[maybe
   // vector-divides-items: cub/device/dispatch/tuning/tuning_transform.cuh
   if (p.vectorized.threads_per_block > 0 && !(p.vectorized.vec_size > 0 && p.vectorized.items_per_thread %
       p.vectorized.vec_size == 0))
+  {
+    return false;
+  }
+  // shared-memory: transform_kernel declares no static shared memory, whichever the algorithm
+  if (detail::need_of_shared_memory() > 49152)
   {
     return false;
   }

@@ -5,6 +5,8 @@
 // uses max_registers_per_thread = 255 (documented)
 // uses max_smem_per_block = 48 KiB (documented)
 // uses max_threads_per_block = 1024 (documented)
+// uses max_threads_per_sm = 2048 (documented)
+// uses registers_per_sm = 65536 (documented)
 // uses warp_size = 32 (documented)
 
 #ifndef POLICYGEN_SM_90_TUNING_UNIQUE_BY_KEY_CUH
@@ -348,10 +350,16 @@ struct key
 
 namespace detail
 {
-POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block(int items_per_thread, int registers_per_item, int threads_per_block)
+POLICYGEN_FUNCTION constexpr std::int64_t unique_registers(std::int64_t items, int key_words, int value_words, std::int64_t free)
+{
+  return 35 + (free - 32) / 4 + items * (6 + 3 * key_words + 4 * value_words) / 4;
+}
+
+POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block(int items_per_thread, int key_words, int threads_per_block, int value_words)
 {
   return static_cast<std::int64_t>(threads_per_block) *
-      support::least<std::int64_t>(static_cast<std::int64_t>(items_per_thread) * registers_per_item + 16, 255);
+      support::least<std::int64_t>(detail::unique_registers(static_cast<std::int64_t>(items_per_thread), key_words,
+      value_words, 32), 255);
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_threads_per_block(int threads_per_block)
@@ -718,9 +726,10 @@ POLICYGEN_FUNCTION constexpr const char* point(const key& k)
 // Whether a policy keeps the constraints of the target for a key. Upstream's own policies need not.
 POLICYGEN_FUNCTION constexpr bool fits([[maybe_unused]] const key& k, [[maybe_unused]] const policy& p)
 {
-  const int registers_per_item = support::greatest(1, k.key_size / 4) + support::greatest(1, k.value_size / 4) + 2;
+  const int key_words = support::greatest(1, k.key_size / 4);
+  const int value_words = support::greatest(1, k.value_size / 4);
   // registers-per-block: launch limit
-  if (detail::need_of_registers_per_block(p.items_per_thread, registers_per_item, p.threads_per_block) > 65536)
+  if (detail::need_of_registers_per_block(p.items_per_thread, key_words, p.threads_per_block, value_words) > 65536)
   {
     return false;
   }

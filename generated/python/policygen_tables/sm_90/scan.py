@@ -5,7 +5,9 @@
 # uses max_registers_per_thread = 255 (documented)
 # uses max_smem_per_block = 48 KiB (documented)
 # uses max_threads_per_block = 1024 (documented)
+# uses max_threads_per_sm = 2048 (documented)
 # uses nvcc = 13.0 (assumed)
+# uses registers_per_sm = 65536 (documented)
 # uses warp_size = 32 (documented)
 # ruff: noqa
 """Device-wide prefix scan by decoupled lookback, or by lookahead where the hardware has it: policies for NVIDIA architectures."""

@@ -2,6 +2,7 @@
 # Format 1, spec hash d0fe0e42d8eaa1f3.
 # Device-wide transform of up to eight inputs into one output
 # uses max_registers_per_thread = 255 (documented)
+# uses max_smem_per_block = 48 KiB (documented)
 # uses max_threads_per_block = 1024 (documented)
 # ruff: noqa
 """Device-wide transform of up to eight inputs into one output: policies for NVIDIA architectures."""
