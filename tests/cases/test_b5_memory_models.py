@@ -159,8 +159,8 @@ def test_a_reduction_keeps_its_tile_in_registers(packaged: Project) -> None:
     lines = reduce_lines(packaged, "bi100", "float32")
     assert "scale: multi_tile: literal 512 x 24, never scaled" in lines
     assert "shared-memory of multi_tile: 84 of 49,152 bytes, margin 49,068" in lines
-    assert "registers-per-thread of multi_tile: 40 of 255 registers, margin 215" in lines
-    assert "registers-per-block of multi_tile: 20,480 of 65,536 registers, margin 45,056" in lines
+    assert "registers-per-thread of multi_tile: 64 of 255 registers, margin 191" in lines
+    assert "registers-per-block of multi_tile: 32,768 of 65,536 registers, margin 32,768" in lines
 
 
 @pytest.mark.parametrize(("target", "limit"), [("sm_52", "65,536"), ("sm_53", "32,768"), ("sm_62", "32,768")])

@@ -39,7 +39,7 @@ def test_the_audit_as_data(run: Run) -> None:
     }
     first = told["sections"]["kernels"]["rows"][0]
     assert (first["algorithm"], first["kernel"], first["threads"]) == ("reduce", "DeviceReduceKernel", 256)
-    assert (first["static_smem"], first["dynamic_smem"], first["keys"]) == (17, 0, 12)
+    assert (first["static_smem"], first["dynamic_smem"], first["keys"]) == (17, 0, 6)
     assert first["first_key"] == {"accum_t": "int8", "operation_t": "plus", "offset_size": 4}
     assert first["blocks"] <= first["bounds"]["threads"] == 8
 
