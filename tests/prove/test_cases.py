@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 
 from policygen.fold.table import policy_table
 from policygen.kernels import CppKind
 from policygen.kernels import CppParameter
 from policygen.lang.parse import parse
 from policygen.lang.tree import Scope
+from policygen.loading.algorithm import ambient_names
 from policygen.model.types import INT32
 from policygen.project import Project
+from policygen.prove.cases import CaseMaker
 from policygen.prove.cases import cases
 from policygen.prove.cases import instance
 from policygen.prove.cpp_types import CppArgument
@@ -86,3 +89,31 @@ def test_a_changed_policy_has_another_id(packaged: Project) -> None:
     pairs = [(by_key[str(case.given)], case) for case in on_bi100 if str(case.given) in by_key]
     assert pairs
     assert all((a.policy == b.policy) == (a.id == b.id) for a, b in pairs)
+
+
+@pytest.mark.parametrize(
+    ("target", "dynamic"), [("sm_90", 128 + 2 * (128 + 4 * 256)), ("sm_120", 16 + 2 * (16 + 4 * 128))]
+)
+def test_a_kernel_may_depend_on_the_capability(packaged: Project, target: str, dynamic: int) -> None:
+    """Transform of two inputs of 4 bytes: the bulk copy aligns tiles to 128 bytes on 9.0, to 16 above."""
+    four = {"value_type_size": 4}
+    found = cases(packaged.resolver(target, "transform")).policies
+    (case,) = (case for case in found if case.given == {"inputs": [four, four], "output": four})
+    assert [kernel.dynamic for kernel in case.kernels] == [dynamic]
+
+
+def test_cub_passes_over_tiles_that_do_not_fit(packaged: Project) -> None:
+    found = cases(packaged.resolver("sm_90", "batched_topk")).policies
+    (case,) = (case for case in found if case.given == {"key_size": 8, "value_size": 8})
+    workers = [f"device_segmented_topk_kernel, worker {number}" for number in (2, 3, 4, 5)]
+    assert [kernel.kernel.name for kernel in case.kernels] == workers
+
+
+def test_a_kernel_that_depends_on_an_unknown_fact(packaged: Project) -> None:
+    rules = packaged.resolver("bi100", "for").rules
+    size = parse("target.smem_per_sm", Scope(ambient_names()))
+    kernels = tuple(evolve(kernel, dynamic=size) for kernel in rules.algorithm.kernels)
+    maker = CaseMaker(evolve(rules, algorithm=evolve(rules.algorithm, kernels=kernels)))
+    (row,) = policy_table(packaged.resolver("bi100", "for")).rows
+    with pytest.raises(ValueError, match="a kernel depends on smem_per_sm, which the target does not know"):
+        maker.case(row, maker.arguments(row), 1)

@@ -132,7 +132,12 @@ def cases(resolver: Resolver) -> Cases:
             unproved.append(Unproved(algorithm.name, row.given, str(error)))
             continue
         groups.setdefault((row.policy, tuple(a.shape for a in arguments)), []).append((row, arguments))
-    found = [maker.case(*min(rows, key=_rank), len(rows)) for rows in groups.values()]
+    found: list[PolicyCase] = []
+    for rows in groups.values():
+        try:
+            found.append(maker.case(*min(rows, key=_rank), len(rows)))
+        except ValueError as error:
+            unproved += [Unproved(algorithm.name, row.given, str(error)) for row, _ in rows]
     return Cases(tuple(case for case in found if case.kernels), tuple(unproved))
 
 
@@ -154,7 +159,10 @@ class CaseMaker:
         return self._types.arguments(LazyNames(row.resolution.key, self._lets))
 
     def case(self, row: Row, arguments: Sequence[CppArgument], keys: int) -> PolicyCase:
-        """The policy of a row, with the kernels that are launched for it."""
+        """The policy of a row, with the kernels that are launched for it.
+
+        Raises ValueError where that depends on a fact which the target does not know.
+        """
         names = Overlay(LazyNames({**row.resolution.key, **self._target}, self._lets), row.policy)
         made = tuple(
             KernelCase(kernel, instance(kernel.instance, arguments), int(threads(names)), int(dynamic(names)))
