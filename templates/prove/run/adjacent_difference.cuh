@@ -6,10 +6,10 @@
 
 namespace policygen::prove
 {
-template <class T, bool MayAlias>
+template <class T, bool MayAlias, class Selector>
 struct difference_policy
 {
-  using selector = target::adjacent_difference::selector<T*, MayAlias>;
+  using selector = Selector;
   using upstream = cub::detail::adjacent_difference::policy_selector_from_types<T*, MayAlias>;
 
   static constexpr auto sizes    = "items";
@@ -38,7 +38,7 @@ struct minus_and_see
 };
 
 template <class T>
-struct left_copy : difference_policy<T, false>
+struct left_copy : difference_policy<T, false, target::adjacent_difference::selector_for<T*>>
 {
   static constexpr auto call = "DeviceAdjacentDifference::SubtractLeftCopy";
 
@@ -67,7 +67,7 @@ struct left_copy : difference_policy<T, false>
 };
 
 template <class T>
-struct right_in_place : difference_policy<T, true>
+struct right_in_place : difference_policy<T, true, target::adjacent_difference::selector_for_in_place<T*>>
 {
   static constexpr auto call = "DeviceAdjacentDifference::SubtractRight, in place";
 

@@ -12,7 +12,7 @@ namespace policygen::prove
 template <class T>
 struct copies
 {
-  using selector = target::batch_memcpy::selector;
+  using selector = target::batch_memcpy::selector_for<>;
   using upstream = cub::detail::batch_memcpy::policy_selector;
 
   static constexpr auto sizes    = "buffers of 549 items on average";

@@ -49,7 +49,7 @@ struct segment_size
 template <class T, class V>
 struct batched_topk_policy
 {
-  using selector = target::batched_topk::selector<T, V, int64, asked_items>;
+  using selector = target::batched_topk::selector_for<T**, V**, ::cuda::args::constant<int64{asked_items}>>;
   using upstream = cub::detail::batched_topk::policy_selector_from_types<T, V, int64, asked_items>;
 
   static constexpr auto sizes           = "items in segments of 1024, of which 32 each are asked for";

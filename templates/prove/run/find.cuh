@@ -9,7 +9,7 @@ namespace policygen::prove
 template <class T>
 struct find_policy
 {
-  using selector = target::find::selector<T>;
+  using selector = target::find::selector_for<T*>;
   using upstream = cub::detail::find::policy_selector_from_types<T>;
 
   static constexpr auto sizes           = "items";

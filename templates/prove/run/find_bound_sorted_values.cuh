@@ -21,7 +21,7 @@ struct less_and_see
 template <class T>
 struct bound_policy
 {
-  using selector = target::find_bound_sorted_values::selector<T, T>;
+  using selector = target::find_bound_sorted_values::selector_for<T*, T*>;
   using upstream = cub::detail::find_bound_sorted_values::policy_selector_from_types<T, T>;
 
   static constexpr auto sizes    = "items of the range and values together";

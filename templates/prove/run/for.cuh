@@ -8,7 +8,7 @@ namespace policygen::prove
 {
 struct for_policy
 {
-  using selector = target::for_each::selector;
+  using selector = target::for_each::selector_for<>;
   using upstream = cub::detail::for_each::policy_selector;
 
   static constexpr auto sizes    = "items";

@@ -51,7 +51,9 @@ struct level
 template <class T, bool Even>
 struct histogram_policy
 {
-  using selector = target::histogram::selector<T, int, 1, 1, Even>;
+  using selector = std::conditional_t<Even,
+                                      target::histogram::selector_for_even<T*, int>,
+                                      target::histogram::selector_for_range<T*, int>>;
   using upstream = cub::detail::histogram::policy_selector_from_types<T, int, 1, 1, Even>;
 
   // Levels of a type that holds all of them.

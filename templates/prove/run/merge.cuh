@@ -18,10 +18,10 @@ struct less_and_see
   }
 };
 
-template <class T, class Values>
+template <class T, class Values, class Selector>
 struct merge_policy
 {
-  using selector = target::merge::selector<T*, Values, T*, Values, int64>;
+  using selector = Selector;
   using upstream = cub::detail::merge::policy_selector_from_types<T*, Values, T*, Values, int64>;
 
   static constexpr auto sizes    = "items of both sequences together";
@@ -60,7 +60,7 @@ struct both
 };
 
 template <class T>
-struct keys : merge_policy<T, cub::NullType*>
+struct keys : merge_policy<T, cub::NullType*, target::merge::selector_for_keys<T*, T*>>
 {
   static constexpr auto call = "DeviceMerge::MergeKeys";
 
@@ -98,7 +98,7 @@ struct later_positions
 };
 
 template <class T>
-struct pairs : merge_policy<T, uint32*>
+struct pairs : merge_policy<T, uint32*, target::merge::selector_for<T*, uint32*, T*, uint32*>>
 {
   static constexpr auto call = "DeviceMerge::MergePairs";
 

@@ -10,7 +10,7 @@ namespace policygen::prove
 template <class T>
 struct merge_sort_policy
 {
-  using selector = target::merge_sort::selector<T*>;
+  using selector = target::merge_sort::selector_for<T*>;
   using upstream = cub::detail::merge_sort::policy_selector_from_types<T*>;
 
   static constexpr auto sizes    = "items";

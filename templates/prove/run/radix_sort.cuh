@@ -10,7 +10,7 @@ namespace policygen::prove
 template <class T, class V>
 struct radix_sort_policy
 {
-  using selector = target::radix_sort::selector<T, V, uint32>;
+  using selector = target::radix_sort::selector_for<T, V, int>;
   using upstream = cub::detail::radix_sort::policy_selector_from_types<T, V, uint32>;
 
   static constexpr auto sizes   = "items";

@@ -16,7 +16,7 @@ template <class T, class Operator, class Determinism = determinism::run_to_run_t
 struct reduce_policy
 {
   using accumulator = ::cuda::std::__accumulator_t<Operator, T, T>;
-  using selector    = target::reduce::selector<accumulator, uint32, Operator, Determinism::value>;
+  using selector    = target::reduce::selector_for<T*, int, Operator, T, Determinism::value>;
   using upstream    = cub::detail::reduce::policy_selector_from_types<accumulator, uint32, Operator, Determinism::value>;
 
   static constexpr auto sizes   = "items";
@@ -37,6 +37,7 @@ struct reduce_policy
 template <class T>
 struct sum : reduce_policy<T, ::cuda::std::plus<>>
 {
+  using selector             = target::reduce::selector_for_sum<T*, T*, int>;
   static constexpr auto call = "DeviceReduce::Sum";
 
   small_items<T> item{1};
@@ -239,11 +240,6 @@ struct fraction_sum_gpu_to_gpu : fraction_sum<T, determinism::gpu_to_gpu_t>
   using base = fraction_sum<T, determinism::gpu_to_gpu_t>;
   using base::base;
   static constexpr auto call = "DeviceReduce::Sum, gpu_to_gpu";
-  using accumulator          = T;
-  using selector             = target::reduce::selector<T,
-                                                        uint32,
-                                                        cub::detail::rfa::deterministic_sum_t<T>,
-                                                        determinism::gpu_to_gpu_t::value>;
   using upstream             = cub::detail::reduce::policy_selector_from_types<T,
                                                                    uint32,
                                                                    cub::detail::rfa::deterministic_sum_t<T>,

@@ -11,7 +11,7 @@ template <class K, class V>
 struct sums_of_runs
 {
   using accumulator = ::cuda::std::__accumulator_t<::cuda::std::plus<>, V>;
-  using selector    = target::reduce_by_key::selector<::cuda::std::plus<>, accumulator, K>;
+  using selector    = target::reduce_by_key::selector_for<K*, K*, V*, ::cuda::std::plus<>>;
   using upstream = cub::detail::reduce_by_key::policy_selector_from_types<::cuda::std::plus<>, accumulator, K>;
 
   static constexpr auto sizes   = "items";

@@ -11,7 +11,7 @@ template <class T>
 struct encode
 {
   using length   = ::cuda::std::__accumulator_t<::cuda::std::plus<>, int32>;
-  using selector = target::rle_encode::selector<length, T>;
+  using selector = target::rle_encode::selector_for<T*, T*, int32*, int>;
   using upstream = cub::detail::rle::encode::policy_selector_from_types<length, T>;
 
   static constexpr auto call    = "DeviceRunLengthEncode::Encode";

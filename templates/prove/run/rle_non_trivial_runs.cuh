@@ -21,7 +21,7 @@ struct longer_run_begins
 template <class T>
 struct non_trivial_runs
 {
-  using selector = target::rle_non_trivial_runs::selector<int32, T>;
+  using selector = target::rle_non_trivial_runs::selector_for<T*, int32*, int>;
   using upstream = cub::detail::rle::non_trivial_runs::policy_selector_from_types<int32, T>;
 
   static constexpr auto call    = "DeviceRunLengthEncode::NonTrivialRuns";

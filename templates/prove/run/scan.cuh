@@ -10,10 +10,10 @@
 
 namespace policygen::prove
 {
-template <class T, class Operator, class Accumulator, bool Stable = false>
+template <class T, class Operator, class Accumulator, class Selector, bool Stable = false>
 struct scan_policy
 {
-  using selector = target::scan::selector<T*, T*, Accumulator, uint32, Operator, Stable>;
+  using selector = Selector;
   using upstream = cub::detail::scan::policy_selector_from_types<T*, T*, Accumulator, uint32, Operator, Stable>;
 
   static constexpr auto sizes   = "items";
@@ -49,7 +49,7 @@ void check_inclusive_sum(checks& found, const buffer<T>& out, Item item)
 }
 
 template <class T>
-struct inclusive_sum : scan_policy<T, ::cuda::std::plus<>, sum_of<T>>
+struct inclusive_sum : scan_policy<T, ::cuda::std::plus<>, sum_of<T>, target::scan::selector_for_sum<T*, T*, int>>
 {
   static constexpr auto call = "DeviceScan::InclusiveSum";
 
@@ -76,7 +76,7 @@ struct inclusive_sum : scan_policy<T, ::cuda::std::plus<>, sum_of<T>>
 
 // With a promise about the order of additions, which CUB keeps with another algorithm where it can.
 template <class T>
-struct stable_sum : scan_policy<T, ::cuda::std::plus<>, T, true>
+struct stable_sum : scan_policy<T, ::cuda::std::plus<>, T, target::scan::selector_for_sum<T*, T*, int, true>, true>
 {
   static constexpr auto call = "DeviceScan::InclusiveSum, run_to_run";
 
@@ -107,7 +107,8 @@ template <class T>
 using maximum_of = ::cuda::std::__accumulator_t<::cuda::maximum<>, T, T>;
 
 template <class T>
-struct exclusive_maximum : scan_policy<T, ::cuda::maximum<>, maximum_of<T>>
+struct exclusive_maximum
+    : scan_policy<T, ::cuda::maximum<>, maximum_of<T>, target::scan::selector_for<T*, T*, ::cuda::maximum<>, T, int>>
 {
   static constexpr auto call = "DeviceScan::ExclusiveScan, maximum";
 
@@ -183,7 +184,7 @@ inline std::string type_name<affine>()
 }
 
 template <class T>
-struct not_commutative : scan_policy<T, composed, T>
+struct not_commutative : scan_policy<T, composed, T, target::scan::selector_for<T*, T*, composed, cub::NullType, int>>
 {
   static constexpr auto call     = "DeviceScan::InclusiveScan, an operator that does not commute";
   static constexpr bool observes = true;

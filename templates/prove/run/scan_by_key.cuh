@@ -11,7 +11,7 @@ template <class K, class V>
 struct sums_in_runs
 {
   using accumulator = ::cuda::std::__accumulator_t<::cuda::std::plus<>, V, V>;
-  using selector    = target::scan_by_key::selector<K, accumulator, V, ::cuda::std::plus<>>;
+  using selector    = target::scan_by_key::selector_for_sum<K*, V*>;
   using upstream    = cub::detail::scan_by_key::policy_selector_from_types<K, accumulator, V, ::cuda::std::plus<>>;
 
   static constexpr auto sizes   = "items";

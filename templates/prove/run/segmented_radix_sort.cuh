@@ -10,7 +10,7 @@ namespace policygen::prove
 template <class T, class V>
 struct segmented_radix_policy
 {
-  using selector = target::segmented_radix_sort::selector<T, V, int32>;
+  using selector = target::segmented_radix_sort::selector_for<T, V>;
   using upstream = cub::detail::segmented_radix_sort::policy_selector_from_types<T, V, int32>;
 
   static constexpr auto sizes   = "items, one segment up to 20000";

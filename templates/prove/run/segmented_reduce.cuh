@@ -7,11 +7,11 @@
 
 namespace policygen::prove
 {
-template <class T>
+template <class T, class Selector>
 struct segmented_reduce_policy
 {
   using accumulator = ::cuda::std::__accumulator_t<::cuda::std::plus<>, T, T>;
-  using selector    = target::segmented_reduce::selector<accumulator, int, ::cuda::std::plus<>>;
+  using selector    = Selector;
   using upstream = cub::detail::segmented_reduce::policy_selector_from_types<accumulator, int, ::cuda::std::plus<>>;
 
   static constexpr auto tile_of = "large_reduce";
@@ -23,7 +23,8 @@ struct segmented_reduce_policy
 };
 
 template <class T>
-struct by_offsets : segmented_reduce_policy<T>
+struct by_offsets
+    : segmented_reduce_policy<T, target::segmented_reduce::selector_for<T*, int*, int*, ::cuda::std::plus<>, T>>
 {
   static constexpr auto call  = "DeviceSegmentedReduce::Sum, segments by offsets";
   static constexpr auto sizes = "items, one segment up to 20000";
@@ -67,7 +68,8 @@ struct by_offsets : segmented_reduce_policy<T>
 };
 
 template <class T>
-struct of_one_size : segmented_reduce_policy<T>
+struct of_one_size
+    : segmented_reduce_policy<T, target::segmented_reduce::selector_for_fixed_size<T*, ::cuda::std::plus<>, T>>
 {
   static constexpr auto call  = "DeviceSegmentedReduce::Sum, segments of one size";
   static constexpr auto sizes = "items, one segment up to 20000, segments of 500 above";

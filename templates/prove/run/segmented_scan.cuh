@@ -11,7 +11,7 @@ template <class T>
 struct segmented_sums
 {
   using accumulator = ::cuda::std::__accumulator_t<::cuda::std::plus<>, T, T>;
-  using selector    = target::segmented_scan::selector<accumulator>;
+  using selector    = target::segmented_scan::selector_for_sum<T*>;
   using upstream    = cub::detail::segmented_scan::policy_selector_from_types<accumulator>;
 
   static constexpr auto call    = "DeviceSegmentedScan::InclusiveSegmentedSum";

@@ -23,7 +23,7 @@ struct seen_offset
 template <class T, class V>
 struct segmented_sort_policy
 {
-  using selector = target::segmented_sort::selector<T, V>;
+  using selector = target::segmented_sort::selector_for<T, V>;
   using upstream = cub::detail::segmented_sort::policy_selector_from_types<T, V>;
 
   static constexpr auto sizes    = "items, one segment up to 20000";

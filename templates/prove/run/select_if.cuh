@@ -25,11 +25,19 @@ struct select_kernels
   }
 };
 
-template <class T, class Flags, cub::SelectImpl Kind = cub::SelectImpl::Select>
+template <class T, class Flags>
 struct select_policy : select_kernels<cub::SelectPolicy>
 {
-  using selector = target::select_if::selector<T*, Flags, T*, int64, Kind>;
-  using upstream = cub::detail::select::policy_selector_from_types<T*, Flags, T*, int64, Kind>;
+  using selector = target::select_if::selector_for<T*, Flags, T*>;
+  using upstream = cub::detail::select::policy_selector_from_types<T*, Flags, T*, int64, cub::SelectImpl::Select>;
+};
+
+template <class T>
+struct select_in_place_policy : select_kernels<cub::SelectPolicy>
+{
+  using selector = target::select_if::selector_for_in_place<T*, cub::NullType*>;
+  using upstream = cub::detail::select::
+    policy_selector_from_types<T*, cub::NullType*, T*, int64, cub::SelectImpl::SelectPotentiallyInPlace>;
 };
 
 // CUB's own policy for partitions, which it keeps as one for selections.
@@ -53,7 +61,7 @@ struct usual_partition
 template <class T, class Flags>
 struct partition_policy : select_kernels<cub::PartitionPolicy>
 {
-  using selector = target::select_if::partition_selector<T*, Flags, T*, int32>;
+  using selector = target::select_if::partition_selector_for<T*, Flags, T*, int>;
   using upstream = usual_partition<T, Flags>;
 };
 
@@ -149,7 +157,7 @@ struct if_ : select_policy<T, cub::NullType*>
 };
 
 template <class T>
-struct in_place : select_policy<T, cub::NullType*, cub::SelectImpl::SelectPotentiallyInPlace>
+struct in_place : select_in_place_policy<T>
 {
   static constexpr auto call     = "DeviceSelect::If, in place";
   static constexpr bool observes = true;

@@ -21,7 +21,7 @@ struct in_part
 template <class T>
 struct three_parts
 {
-  using selector = target::three_way_partition::selector<T, cub::detail::three_way_partition::per_partition_offset_t>;
+  using selector = target::three_way_partition::selector_for<T*>;
   using upstream =
     cub::detail::three_way_partition::policy_selector_from_types<T,
                                                                  cub::detail::three_way_partition::per_partition_offset_t>;

@@ -14,7 +14,7 @@ namespace policygen::prove
 template <class T>
 struct topk_policy
 {
-  using selector = target::topk::selector<T>;
+  using selector = target::topk::selector_for<T*>;
   using upstream = cub::detail::topk::policy_selector_from_types<T>;
 
   static constexpr auto sizes           = "items, of which a quarter is asked for, and one at least";

@@ -11,7 +11,7 @@ namespace policygen::prove
 template <class T, class... Inputs>
 struct transform_policy
 {
-  using selector = target::transform::selector<false, true, ::cuda::std::tuple<Inputs...>, T*>;
+  using selector = target::transform::selector_for<::cuda::std::tuple<Inputs...>, T*>;
   using upstream =
     cub::detail::transform::policy_selector_from_types<false, true, ::cuda::std::tuple<Inputs...>, T*>;
 

@@ -10,7 +10,7 @@ namespace policygen::prove
 template <class K, class V>
 struct first_pairs
 {
-  using selector = target::unique_by_key::selector<K, V>;
+  using selector = target::unique_by_key::selector_for<K*, V*>;
   using upstream = cub::detail::unique_by_key::policy_selector_from_types<K, V>;
 
   static constexpr auto sizes   = "items";

@@ -335,68 +335,83 @@ inline cudaError_t ptx_compute_cap(::cuda::compute_capability& cc)
 }
 } // namespace detail
 
-// Both have the same parameters: CUB's own selectors and those under test, with other blocks.
+// CUB's own selectors, and those under test: aliases that take whatever types a call has, with other blocks.
 constexpr int usual_threads  = 128;
 constexpr int target_threads = 192;
-
-#define FAKE_SELECTORS(ALGORITHM, NAMESPACE, POLICY, ...)                            \
-  namespace cub::detail::NAMESPACE                                                   \
-  {                                                                                  \
-  template <__VA_ARGS__>                                                             \
-  struct policy_selector_from_types : always_of<POLICY, usual_threads>               \
-  {};                                                                                \
-  }                                                                                  \
-  namespace policygen::fake::ALGORITHM                                               \
-  {                                                                                  \
-  template <__VA_ARGS__>                                                             \
-  struct selector : ::cub::detail::always_of<::cub::POLICY, ::cub::target_threads>   \
-  {};                                                                                \
-  }
 } // namespace cub
 
-FAKE_SELECTORS(reduce, reduce, ReducePolicy, class, class, class, ::cuda::execution::determinism::__determinism_t)
-FAKE_SELECTORS(scan, scan, ScanPolicy, class, class, class, class, class, bool)
-FAKE_SELECTORS(transform, transform, TransformPolicy, bool, bool, class, class)
-FAKE_SELECTORS(radix_sort, radix_sort, RadixSortPolicy, class, class, class)
-FAKE_SELECTORS(merge_sort, merge_sort, MergeSortPolicy, class)
-FAKE_SELECTORS(select_if, select, SelectPolicy, class, class, class, class, ::cub::SelectImpl)
-FAKE_SELECTORS(three_way_partition, three_way_partition, ThreeWayPartitionPolicy, class, class)
-FAKE_SELECTORS(reduce_by_key, reduce_by_key, ReduceByKeyPolicy, class, class, class)
-FAKE_SELECTORS(scan_by_key, scan_by_key, ScanByKeyPolicy, class, class, class, class)
-FAKE_SELECTORS(unique_by_key, unique_by_key, UniqueByKeyPolicy, class, class)
-FAKE_SELECTORS(rle_encode, rle::encode, RleEncodePolicy, class, class)
-FAKE_SELECTORS(rle_non_trivial_runs, rle::non_trivial_runs, RleNonTrivialRunsPolicy, class, class)
-FAKE_SELECTORS(adjacent_difference, adjacent_difference, AdjacentDifferencePolicy, class, bool)
-FAKE_SELECTORS(find, find, FindIfPolicy, class)
-FAKE_SELECTORS(find_bound_sorted_values, find_bound_sorted_values, FindBoundSortedValuesPolicy, class, class)
-FAKE_SELECTORS(histogram, histogram, HistogramPolicy, class, class, int, int, bool)
-FAKE_SELECTORS(merge, merge, MergePolicy, class, class, class, class, class)
-FAKE_SELECTORS(topk, topk, detail::topk::topk_policy, class)
-FAKE_SELECTORS(batched_topk, batched_topk, detail::batched_topk::batched_topk_policy, class, class, class, std::int64_t)
-FAKE_SELECTORS(segmented_reduce, segmented_reduce, SegmentedReducePolicy, class, class, class)
-FAKE_SELECTORS(segmented_scan, segmented_scan, SegmentedScanPolicy, class)
-FAKE_SELECTORS(segmented_radix_sort, segmented_radix_sort, SegmentedRadixSortPolicy, class, class, class)
-FAKE_SELECTORS(segmented_sort, segmented_sort, SegmentedSortPolicy, class, class)
+#define FAKE_UPSTREAM(NAMESPACE, POLICY, ...)                          \
+  namespace cub::detail::NAMESPACE                                     \
+  {                                                                    \
+  template <__VA_ARGS__>                                               \
+  struct policy_selector_from_types : always_of<POLICY, usual_threads> \
+  {};                                                                  \
+  }
 
-namespace policygen::fake
-{
-namespace for_each
-{
-struct selector : ::cub::detail::always_of<::cub::ForPolicy, ::cub::target_threads>
-{};
-}
-namespace batch_memcpy
-{
-struct selector : ::cub::detail::always_of<::cub::BatchedCopyPolicy, ::cub::target_threads>
-{};
-}
-namespace select_if
-{
-template <class, class, class, class>
-struct partition_selector : ::cub::detail::always_of<::cub::PartitionPolicy, ::cub::target_threads>
-{};
-}
-} // namespace policygen::fake
+FAKE_UPSTREAM(reduce, ReducePolicy, class, class, class, ::cuda::execution::determinism::__determinism_t)
+FAKE_UPSTREAM(scan, ScanPolicy, class, class, class, class, class, bool)
+FAKE_UPSTREAM(transform, TransformPolicy, bool, bool, class, class)
+FAKE_UPSTREAM(radix_sort, RadixSortPolicy, class, class, class)
+FAKE_UPSTREAM(merge_sort, MergeSortPolicy, class)
+FAKE_UPSTREAM(select, SelectPolicy, class, class, class, class, SelectImpl)
+FAKE_UPSTREAM(three_way_partition, ThreeWayPartitionPolicy, class, class)
+FAKE_UPSTREAM(reduce_by_key, ReduceByKeyPolicy, class, class, class)
+FAKE_UPSTREAM(scan_by_key, ScanByKeyPolicy, class, class, class, class)
+FAKE_UPSTREAM(unique_by_key, UniqueByKeyPolicy, class, class)
+FAKE_UPSTREAM(rle::encode, RleEncodePolicy, class, class)
+FAKE_UPSTREAM(rle::non_trivial_runs, RleNonTrivialRunsPolicy, class, class)
+FAKE_UPSTREAM(adjacent_difference, AdjacentDifferencePolicy, class, bool)
+FAKE_UPSTREAM(find, FindIfPolicy, class)
+FAKE_UPSTREAM(find_bound_sorted_values, FindBoundSortedValuesPolicy, class, class)
+FAKE_UPSTREAM(histogram, HistogramPolicy, class, class, int, int, bool)
+FAKE_UPSTREAM(merge, MergePolicy, class, class, class, class, class)
+FAKE_UPSTREAM(topk, topk_policy, class)
+FAKE_UPSTREAM(batched_topk, batched_topk_policy, class, class, class, std::int64_t)
+FAKE_UPSTREAM(segmented_reduce, SegmentedReducePolicy, class, class, class)
+FAKE_UPSTREAM(segmented_scan, SegmentedScanPolicy, class)
+FAKE_UPSTREAM(segmented_radix_sort, SegmentedRadixSortPolicy, class, class, class)
+FAKE_UPSTREAM(segmented_sort, SegmentedSortPolicy, class, class)
+
+#define FAKE_TARGET(ALGORITHM, NAME, POLICY, ...)                        \
+  namespace policygen::fake::ALGORITHM                                   \
+  {                                                                      \
+  template <__VA_ARGS__>                                                 \
+  using NAME = ::cub::detail::always_of<::cub::POLICY, ::cub::target_threads>; \
+  }
+
+FAKE_TARGET(reduce, selector_for, ReducePolicy, class, class, class, class, ::cuda::execution::determinism::__determinism_t)
+FAKE_TARGET(reduce, selector_for_sum, ReducePolicy, class, class, class)
+FAKE_TARGET(scan, selector_for, ScanPolicy, class, class, class, class, class)
+FAKE_TARGET(scan, selector_for_sum, ScanPolicy, class, class, class, bool = false)
+FAKE_TARGET(transform, selector_for, TransformPolicy, class, class)
+FAKE_TARGET(radix_sort, selector_for, RadixSortPolicy, class, class, class)
+FAKE_TARGET(merge_sort, selector_for, MergeSortPolicy, class)
+FAKE_TARGET(select_if, selector_for, SelectPolicy, class, class, class)
+FAKE_TARGET(select_if, selector_for_in_place, SelectPolicy, class, class)
+FAKE_TARGET(select_if, partition_selector_for, PartitionPolicy, class, class, class, class)
+FAKE_TARGET(three_way_partition, selector_for, ThreeWayPartitionPolicy, class)
+FAKE_TARGET(reduce_by_key, selector_for, ReduceByKeyPolicy, class, class, class, class)
+FAKE_TARGET(scan_by_key, selector_for_sum, ScanByKeyPolicy, class, class)
+FAKE_TARGET(unique_by_key, selector_for, UniqueByKeyPolicy, class, class)
+FAKE_TARGET(rle_encode, selector_for, RleEncodePolicy, class, class, class, class)
+FAKE_TARGET(rle_non_trivial_runs, selector_for, RleNonTrivialRunsPolicy, class, class, class)
+FAKE_TARGET(for_each, selector_for, ForPolicy, class...)
+FAKE_TARGET(adjacent_difference, selector_for, AdjacentDifferencePolicy, class)
+FAKE_TARGET(adjacent_difference, selector_for_in_place, AdjacentDifferencePolicy, class)
+FAKE_TARGET(find, selector_for, FindIfPolicy, class)
+FAKE_TARGET(find_bound_sorted_values, selector_for, FindBoundSortedValuesPolicy, class, class)
+FAKE_TARGET(histogram, selector_for_even, HistogramPolicy, class, class)
+FAKE_TARGET(histogram, selector_for_range, HistogramPolicy, class, class)
+FAKE_TARGET(merge, selector_for, MergePolicy, class, class, class, class)
+FAKE_TARGET(merge, selector_for_keys, MergePolicy, class, class)
+FAKE_TARGET(topk, selector_for, detail::topk::topk_policy, class)
+FAKE_TARGET(batched_topk, selector_for, detail::batched_topk::batched_topk_policy, class, class, class)
+FAKE_TARGET(segmented_reduce, selector_for, SegmentedReducePolicy, class, class, class, class, class)
+FAKE_TARGET(segmented_reduce, selector_for_fixed_size, SegmentedReducePolicy, class, class, class)
+FAKE_TARGET(segmented_scan, selector_for_sum, SegmentedScanPolicy, class)
+FAKE_TARGET(segmented_radix_sort, selector_for, SegmentedRadixSortPolicy, class, class)
+FAKE_TARGET(segmented_sort, selector_for, SegmentedSortPolicy, class, class)
+FAKE_TARGET(batch_memcpy, selector_for, BatchedCopyPolicy, class...)
 
 namespace cub
 {

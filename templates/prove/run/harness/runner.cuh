@@ -28,6 +28,8 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
+#include <fstream>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -215,10 +217,12 @@ private:
       .text("algorithm", program_.algorithm)
       .flag("brief", program_.brief)
       .flag("quick", quick_)
+      .text("date", today())
       .text("device", properties.name)
       .text("compute_capability", std::to_string(properties.major) + "." + std::to_string(properties.minor))
       .number("multiprocessors", properties.multiProcessorCount)
       .number("memory", static_cast<long long>(properties.totalGlobalMem))
+      .text("driver", kernel_driver())
       .text("cuda_driver", version(driver))
       .text("cuda_runtime", version(runtime))
       .text("nvcc",
@@ -229,6 +233,28 @@ private:
               + std::to_string(CCCL_PATCH_VERSION))
       .print();
     return true;
+  }
+
+  static std::string today()
+  {
+    const std::time_t now = std::time(nullptr);
+    char text[16];
+    std::strftime(text, sizeof text, "%Y-%m-%d", std::gmtime(&now));
+    return text;
+  }
+
+  // The version of the kernel's driver, where the system tells it: the first word that is digits and dots.
+  static std::string kernel_driver()
+  {
+    std::ifstream file("/proc/driver/nvidia/version");
+    for (std::string word; file >> word;)
+    {
+      if (word.find('.') != std::string::npos && word.find_first_not_of("0123456789.") == std::string::npos)
+      {
+        return word;
+      }
+    }
+    return {};
   }
 
   static std::string version(int packed)
@@ -471,7 +497,7 @@ private:
       seen.push_back(std::to_string(threads));
     }
     line.flag("recorded", calls.recorded).list("launches", launches).list("seen", seen);
-    if (!calls.recorded)
+    if (!calls.not_recorded.empty())
     {
       line.text("not_recorded", calls.not_recorded);
     }
