@@ -21,7 +21,6 @@ from lang.example_scope import INPUT
 from lang.example_scope import LET_EXPRESSIONS
 from lang.example_scope import STRUCTS
 from lang.example_scope import TABLES
-from policygen.emit.artifacts import _template
 from policygen.emit.cpp.declarations import function_lines
 from policygen.emit.cpp.declarations import struct_lines
 from policygen.emit.cpp.declarations import table_lines
@@ -34,6 +33,7 @@ from policygen.emit.python.expressions import PythonExpressions
 from policygen.emit.python.functions import spec_functions
 from policygen.emit.statements import Define
 from policygen.emit.statements import Program
+from policygen.emit.templates import template
 from policygen.lang.tree import Apply
 from policygen.lang.tree import Const
 from policygen.lang.tree import Expr
@@ -45,7 +45,7 @@ from policygen.model.types import Struct
 @cache
 def runtime_namespace() -> Mapping[str, Any]:
     """What `_runtime.py` of a generated package defines."""
-    text = _template("python/_runtime.py.j2").render(banner=["test"], elements=[("int8", 1, 1)])
+    text = template("python/_runtime.py.j2").render(banner=["test"], elements=[("int8", 1, 1)])
     namespace: dict[str, Any] = {"__name__": "_runtime"}
     exec(compile(text, "_runtime.py", "exec", dont_inherit=True), namespace)
     return namespace

@@ -1,14 +1,17 @@
-"""`policygen prove`: what the compiler says the policies cost."""
+"""`policygen prove`: what the compiler says the policies cost, and CUB running with them."""
 
 from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any
 
 import click
 
+from policygen.cli.device_run import RunOptions
+from policygen.cli.device_run import run as run_on_gpu
 from policygen.cli.session import FAILED
 from policygen.cli.session import NOT_RUN
 from policygen.cli.session import TARGET
@@ -45,6 +48,45 @@ if TYPE_CHECKING:
     metavar="N",
     help="Processes that compile; by default as many as there are processors.",
 )
+@click.option("--run", "run_there", is_flag=True, help="Run CUB with the policies on the GPU of this machine instead.")
+@click.option(
+    "--sizes",
+    type=click.Choice(["quick", "full"]),
+    default="full",
+    show_default=True,
+    help="With --run: quick leaves out the sizes above a million.",
+)
+@click.option(
+    "--cccl",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="With --run: a CUDA toolkit, CCCL's headers or a checkout of CCCL.",
+)
+@click.option(
+    "--prepare",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="With --run: only write the programs into DIR, with a Makefile for the machine that has the GPU.",
+)
+@click.option(
+    "--build-only",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="With --run: write the programs into DIR and compile them there.",
+)
+@click.option(
+    "--lines",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    multiple=True,
+    metavar="FILE",
+    help="With --run: run nothing, and report on what the programs printed elsewhere.",
+)
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="With --run: write the report there, as TARGET.md and TARGET.json.",
+)
 def prove(
     session: Session,
     target: str,
@@ -52,6 +94,13 @@ def prove(
     sample: int | None,
     accept_spills: bool,
     jobs: int | None,
+    run_there: bool,
+    sizes: str,
+    cccl: Path | None,
+    prepare: Path | None,
+    build_only: Path | None,
+    lines: tuple[Path, ...],
+    report: Path | None,
 ) -> None:
     """Compile CUB's kernels with a target's policies.
 
@@ -61,7 +110,19 @@ def prove(
 
     Exit status 1 if a kernel does not fit, spills and the evidence does not say so, or contradicts its model: with the
     policy, the need, the limit and the nearest policy that fits. 3 if there is no nvcc or no CCCL.
+
+    With --run, CUB's algorithms run on a GPU with the generated selectors, on sizes from nothing to 2^28 items; results
+    are checked against references of their own, and the block of each kernel against the policy. Exit status 1 if
+    something was wrong, 3 if there is no GPU.
     """
+    options = RunOptions(sizes == "quick", jobs, cccl, prepare, build_only, lines, report)
+    if run_there:
+        if sample is not None or accept_spills:
+            refuse(["--sample and --accept-spills are of the compiler's figures: leave them out with --run"])
+        run_on_gpu(session, target, algorithms, options)
+        return
+    if options.given:
+        refuse([f"{', '.join(options.given)}: expected --run with it"])
     from policygen.parity.toolchain import ToolchainMissing
     from policygen.parity.toolchain import find_toolchain
     from policygen.prove.compiled import Compiler

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 
 from attrs import frozen
 
@@ -18,18 +16,14 @@ from policygen.emit.cpp.tune_header import TuneHeader
 from policygen.emit.cpp.tune_header import tune_header
 from policygen.emit.python.module import PythonModule
 from policygen.emit.python.module import python_module
+from policygen.emit.templates import template
 from policygen.emit.variants import Variants
 from policygen.emit.wrapping import wrapped
-from policygen.loading.package_data import data_dir
 from policygen.loading.project_root import ProjectSettings
 from policygen.model.dimensions import format_value
 from policygen.model.facts import Conflict
 from policygen.model.facts import EffectiveFact
 from policygen.spec import Vocabulary
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
-    from jinja2 import Template
 
 FORMAT = 1
 """Version of the layout of generated files; it changes when the same specs give other text."""
@@ -83,7 +77,7 @@ def binding_files(
 
 def project_files(settings: ProjectSettings, version: str) -> tuple[Artifact, ...]:
     """The files that no target owns: what makes the Python tables a distribution."""
-    text = _template("python/pyproject.toml.j2").render(
+    text = template("python/pyproject.toml.j2").render(
         banner=_banner("all targets", "the distribution of the Python tables", "policygen build --all", ""),
         distribution=settings.tables_distribution,
         package=settings.tables_package,
@@ -117,7 +111,7 @@ class _TargetEmitter:
         return Artifact(PurePosixPath(path), text.encode(), self._owner)
 
     def _header(self, header: CppHeader, variants: Variants, spec_hash: str) -> Artifact:
-        text = _template("cuda/tuning.cuh.j2").render(
+        text = template("cuda/tuning.cuh.j2").render(
             banner=[
                 *_banner(self._target.name, variants.algorithm.title, self._command, spec_hash),
                 *self._notes(variants),
@@ -133,7 +127,7 @@ class _TargetEmitter:
         return self._artifact(f"include/policygen/{self._folder}/tuning_{header.name}.cuh", text)
 
     def _tune_header(self, form: TuneHeader, variants: Variants, spec_hash: str) -> Artifact:
-        text = _template("cuda/cub_tuning.cuh.j2").render(
+        text = template("cuda/cub_tuning.cuh.j2").render(
             banner=[*_banner(self._target.name, variants.algorithm.title, self._command, spec_hash), *form.notes],
             header=form,
             definitions=form.definitions,
@@ -142,7 +136,7 @@ class _TargetEmitter:
 
     def _umbrella(self, algorithms: Sequence[AlgorithmFiles]) -> Artifact:
         conflicts = [c for fact in self._target.facts.values() for c in fact.conflicts]
-        text = _template("cuda/umbrella.cuh.j2").render(
+        text = template("cuda/umbrella.cuh.j2").render(
             banner=[*_banner(self._target.name, "all tunings", self._command, ""), *_conflict_lines(conflicts)],
             guard=f"POLICYGEN_{self._folder}_TUNING_CUH".upper(),
             names=[files.header for files in algorithms],
@@ -170,7 +164,7 @@ class _TargetEmitter:
             if fact.value is not None and fact.kind is not None
         ]
         unknown = [(f.name, f.unknown or "not known") for f in self._target.facts.values() if f.value is None]
-        text = _template("python/__init__.py.j2").render(
+        text = template("python/__init__.py.j2").render(
             banner=_banner(self._target.name, "the package of all tables", self._command, ""),
             title=self._target.title,
             target=self._target.name,
@@ -183,7 +177,7 @@ class _TargetEmitter:
     def _runtime(self) -> Artifact:
         table = self._vocabulary.scope.tables["element"]
         elements = [(str(keys[0]), values[0], values[1]) for keys, values in table.rows]
-        text = _template("python/_runtime.py.j2").render(
+        text = template("python/_runtime.py.j2").render(
             banner=_banner(self._target.name, "what all tables share", self._command, ""), elements=elements
         )
         return self._artifact(f"{self._python}/_runtime.py", text)
@@ -220,24 +214,3 @@ def _banner(target: str, title: str, command: str, spec_hash: str) -> list[str]:
         f"Format {FORMAT}{f', spec hash {spec_hash}' if spec_hash else ''}.",
         title,
     ]
-
-
-@lru_cache(maxsize=1)
-def _environment() -> Environment:
-    from jinja2 import Environment
-    from jinja2 import FileSystemLoader
-    from jinja2 import StrictUndefined
-
-    return Environment(
-        loader=FileSystemLoader(data_dir("templates")),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        newline_sequence="\n",
-        autoescape=False,
-    )
-
-
-def _template(name: str) -> Template:
-    return _environment().get_template(name)
