@@ -371,6 +371,10 @@ private:
       ::cuda::std::execution::prop{::cuda::get_stream_t{}, ::cuda::stream_ref{tested_stream()}},
       ::cuda::std::execution::prop{::cuda::mr::get_memory_resource_t{}, workspace{temporary}},
       ::cuda::execution::tune(typename Case::selector{})};
+    // else CUB takes the default stream and memory of its own, and says nothing
+    static_assert(::cuda::mr::resource<workspace>);
+    static_assert(std::is_same_v<std::decay_t<decltype(::cuda::mr::get_memory_resource(env))>, workspace>);
+    static_assert(std::is_same_v<std::decay_t<decltype(::cuda::get_stream(env))>, ::cuda::stream_ref>);
     calls = traced([&] {
       return tested(env);
     });
