@@ -55,6 +55,8 @@ constexpr cub::ReducePolicy theirs(int cc)
 // the chip's point for float16, on the chip alone, though CUB has no name for the type
 static_assert(ours<__half>(90).multi_tile.threads_per_block == 320);
 static_assert(ours<__half>(90).single_tile.items_per_thread == 10);
+// for the constants of its host code CUB asks without a capability
+static_assert(ours<__half>(0).multi_tile.threads_per_block == 320);
 static_assert(ours<__half>(80) == theirs<__half>(80));
 static_assert(ours<__half>(100) == theirs<__half>(100));
 // no other type has a point without a number of items

@@ -16,7 +16,7 @@ template <class T, class Operator, class Determinism = determinism::run_to_run_t
 struct reduce_policy
 {
   using accumulator = ::cuda::std::__accumulator_t<Operator, T, T>;
-  using selector    = target::reduce::selector_for<T*, int, Operator, T, Determinism::value>;
+  using selector    = target::reduce::selector_for<T*, int, Operator, T, ::cuda::std::identity, Determinism::value>;
   using upstream    = cub::detail::reduce::policy_selector_from_types<accumulator, uint32, Operator, Determinism::value>;
 
   static constexpr auto sizes   = "items";

@@ -213,8 +213,14 @@ class _TuneHeaderPrinter:
     def _answer(self) -> list[str]:
         family = self._variants.is_family
         own = self._variants.architectures[0] if family else self._variants.variants[0].program.rules.instance.cc
-        found = [f"      if (cc.get() {'<' if family else '!='} {own})", "      {"]
-        found += ["        return upstream{}(cc);", "      }"]
+        if family:
+            found = [f"      if (cc.get() < {own})"]
+        else:
+            # block sizes that CUB computes at compile time for the host to launch with, as batched_topk does, would
+            # else be other ones than those of the kernel
+            found = ["      // For its constants on the host CUB asks without a capability."]
+            found += [f"      if (cc.get() != 0 && cc.get() != {own})"]
+        found += ["      {", "        return upstream{}(cc);", "      }"]
         found.append(f"      const policy p = select(k{', compute_capability{cc.get()}' if family else ''});")
         names = {f.name: f"p.{identifier(f.name)}" for f in self._algorithm.policy.fields}
         for case in self._tune.not_built:
@@ -229,7 +235,7 @@ class _TuneHeaderPrinter:
             elsewhere = f"CUB's own selector answers below capability {lowest}"
         else:
             own = Version.COMPUTE_CAPABILITY.unpack(self._variants.variants[0].program.rules.instance.cc)
-            elsewhere = f"CUB's own selector answers for every capability but {own}"
+            elsewhere = f"CUB's own selector answers for every capability but {own} and none"
         return (
             f"Selects on types, with the parameters of CUB's own {self._tune.upstream}. {elsewhere}, and for keys "
             f"outside the declared domains."

@@ -100,7 +100,7 @@ POLICYGEN_FUNCTION constexpr CUB_NS_QUALIFIER::FindIfPolicy to_cub(const policy&
 } // namespace cub_form
 
 // Selects on types, with the parameters of CUB's own policy_selector_from_types. CUB's own selector answers for every
-// capability but 9.0, and for keys outside the declared domains.
+// capability but 9.0 and none, and for keys outside the declared domains.
 template <class InputType>
 struct selector
 {
@@ -111,7 +111,8 @@ struct selector
     constexpr key k = cub_form::key_for<InputType>();
     if constexpr (detail::is_valid(k))
     {
-      if (cc.get() != 90)
+      // For its constants on the host CUB asks without a capability.
+      if (cc.get() != 0 && cc.get() != 90)
       {
         return upstream{}(cc);
       }

@@ -63,7 +63,7 @@ POLICYGEN_FUNCTION constexpr CUB_NS_QUALIFIER::ForPolicy to_cub(const policy& p)
 } // namespace cub_form
 
 // Selects on types, with the parameters of CUB's own policy_selector. CUB's own selector answers for every capability
-// but 9.0, and for keys outside the declared domains.
+// but 9.0 and none, and for keys outside the declared domains.
 struct selector
 {
   [[nodiscard]] POLICYGEN_FUNCTION constexpr auto operator()(::cuda::compute_capability cc) const
@@ -73,7 +73,8 @@ struct selector
     constexpr key k = cub_form::key_for();
     if constexpr (detail::is_valid(k))
     {
-      if (cc.get() != 90)
+      // For its constants on the host CUB asks without a capability.
+      if (cc.get() != 0 && cc.get() != 90)
       {
         return upstream{}(cc);
       }

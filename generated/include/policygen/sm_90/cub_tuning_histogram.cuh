@@ -162,7 +162,7 @@ POLICYGEN_FUNCTION constexpr CUB_NS_QUALIFIER::HistogramPolicy to_cub(const poli
 } // namespace cub_form
 
 // Selects on types, with the parameters of CUB's own policy_selector_from_types. CUB's own selector answers for every
-// capability but 9.0, and for keys outside the declared domains.
+// capability but 9.0 and none, and for keys outside the declared domains.
 template <class SampleT, class CounterT, int NumChannels, int NumActiveChannels, bool IsEven>
 struct selector
 {
@@ -178,7 +178,8 @@ struct selector
     constexpr key k = cub_form::key_for<SampleT, CounterT, NumChannels, NumActiveChannels, IsEven>();
     if constexpr (detail::is_valid(k))
     {
-      if (cc.get() != 90)
+      // For its constants on the host CUB asks without a capability.
+      if (cc.get() != 0 && cc.get() != 90)
       {
         return upstream{}(cc);
       }

@@ -12,7 +12,7 @@
 // and may have
 //   observes = true       something of it calls see_block() inside the kernels
 //   largest               the most that it counts, where 2^28 makes no sense
-//   refuses_nothing       why CUB answers an empty problem with cudaErrorInvalidConfiguration, where it does
+//   refuses_nothing       why CUB answers an empty problem with an error of the launch, where it does
 
 #pragma once
 
@@ -382,7 +382,9 @@ private:
     {
       throw out_of_memory("the device has no room for the temporary storage");
     }
-    if (refuses_nothing<Case> != nullptr && items == 0 && calls.error == cudaErrorInvalidConfiguration)
+    // a graph does not take a grid of no blocks as a value, a stream not as a configuration
+    if (refuses_nothing<Case> != nullptr && items == 0
+        && (calls.error == cudaErrorInvalidConfiguration || calls.error == cudaErrorInvalidValue))
     {
       throw refused(refuses_nothing<Case>);
     }
