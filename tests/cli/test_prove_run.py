@@ -68,32 +68,36 @@ def test_programs_for_another_machine(run: Run, tmp_path: Path) -> None:
     folder = tmp_path / "programs"
     result = run(*ASKED, "--algorithm", "reduce", "--prepare", str(folder))
     assert result.exit_code == 0
-    assert result.stdout == f"2 programs in {folder}; its Makefile says how to compile and run them\n"
+    assert result.stdout == f"2 programs in {folder}; build.sh compiles them there, run.sh runs them\n"
     assert (folder / "h200_reduce.cu").is_file()
     assert (folder / "run" / "harness" / "runner.cuh").is_file()
     assert (folder / "include" / "policygen" / "h200_shifted" / "cub_tuning_reduce.cuh").is_file()
 
 
 def test_a_report_of_lines(run: Run, tmp_path: Path) -> None:
-    file = lines(tmp_path, program("h200_reduce", case(), run_line()), program("h200_scan", case(), run_line()))
-    result = run(*ASKED, "--lines", file, "--report", str(tmp_path / "report"))
+    twin = program("h200_shifted_reduce", case(same_as_cub=False), run_line())
+    file = lines(tmp_path, program("h200_reduce", case(), run_line()), twin)
+    asked = (*ASKED, "--algorithm", "reduce", "--lines", file)
+    result = run(*asked, "--report", str(tmp_path / "report"))
     assert result.exit_code == 0
-    assert "h200_reduce     1       1        0       0\n" in result.stdout
+    assert "h200_reduce             1       1        0       0\n" in result.stdout
     assert "2 of 2 runs passed, 0 could not be made, 0 faults." in result.stdout
     markdown = (tmp_path / "report" / "h200.md").read_text(encoding="utf-8")
     assert markdown.startswith("# h200 on NVIDIA H200\n")
-    assert run(*ASKED, "--lines", file, "--format", "markdown").stdout == markdown
+    assert run(*asked, "--format", "markdown").stdout == markdown
     data = json.loads((tmp_path / "report" / "h200.json").read_text(encoding="utf-8"))
-    assert data == json.loads(run(*ASKED, "--lines", file, "--format", "json").stdout)
+    assert data == json.loads(run(*asked, "--format", "json").stdout)
     assert data["device"]["driver"] == "580.159.04"
 
 
 def test_a_failed_check_is_told(run: Run, tmp_path: Path) -> None:
-    result = run(*ASKED, "--lines", lines(tmp_path, program("h200_reduce", case(), failed(), status=1)))
+    file = lines(tmp_path, program("h200_reduce", case(), failed(), status=1))
+    result = run(*ASKED, "--algorithm", "reduce", "--lines", file)
     assert result.exit_code == 1
     assert result.stderr == (
         "error: h200_reduce: DeviceReduce::Sum, int32, 4,097 (a tile + 1): threads of a block of DeviceReduceKernel: "
         "expected 96, got 128\n"
+        "error: h200_shifted_reduce: there are no lines of it\n"
     )
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -61,9 +65,10 @@ def test_what_is_written(prepared: Prepared) -> None:
             header = f"policygen/{target}/cub_tuning_{identifier(name)}.cuh"
             assert f"include/{header}" in made
             assert f"#include <{header}>\n" in made[f"{target}_{name}.cu"].decode()
-    makefile = made["Makefile"].decode()
-    assert f"PROGRAMS = {' '.join(program.name for program in prepared.programs)}\n" in makefile
-    assert "-arch=sm_90\n" in makefile
+    names = " ".join(program.name for program in prepared.programs)
+    assert "-arch=sm_90 " in made["build.sh"].decode()
+    assert f"printf '%s\\n' {names} | xargs" in made["build.sh"].decode()
+    assert f"for program in {names}; do\n" in made["run.sh"].decode()
 
 
 def test_an_architecture_has_a_twin_too(packaged: Project, tmp_path: Path) -> None:
@@ -99,6 +104,41 @@ def test_no_gpu_runs_the_policies_of_another_maker(packaged: Project, tmp_path: 
     with pytest.raises(NotRunnable, match="bi100: CUB runs with the policies of NVIDIA's"):
         prepare(packaged, "bi100", ["for"], tmp_path / "none")
     assert not (tmp_path / "none").exists()
+
+
+def test_scripts_for_a_machine_without_policygen(prepared: Prepared, tmp_path: Path) -> None:
+    """With a compiler that makes scripts of programs: one that runs, one that fails, all others that do not compile."""
+    folder = tmp_path / "programs"
+    shutil.copytree(prepared.folder, folder)
+    compiler = tmp_path / "nvcc"
+    compiler.write_text(COMPILER, encoding="utf-8")
+    compiler.chmod(0o755)
+    environment = {**os.environ, "NVCC": str(compiler), "CCCL": "/cccl"}
+    built = subprocess.run([folder / "build.sh", "2"], env=environment, capture_output=True, text=True, check=True)
+    assert "h200_topk does not compile:\nerror: -I/cccl h200_topk.cu\n" in built.stdout
+    ran = subprocess.run([folder / "run.sh", "wait", "--quick"], capture_output=True, text=True, check=True)
+    found = [json.loads(line) for line in ran.stdout.splitlines()]
+    assert found[:3] == [
+        {"line": "said", "arguments": "--quick"},
+        {"line": "exit", "program": "h200_adjacent_difference", "status": 0},
+        {"line": "exit", "program": "h200_for", "status": 1},
+    ]
+    assert found[3] == {"line": "exit", "program": "h200_topk", "not_compiled": "see h200_topk.log"}
+    assert [line["program"] for line in found[1:]] == [program.name for program in prepared.programs]
+
+
+COMPILER = """#!/bin/sh
+for argument in "$@"; do
+  case $argument in -I/cccl) include=$argument ;; *.cu) source=$argument ;; *.new) output=$argument ;; esac
+done
+case $source in
+  h200_adjacent_difference.cu) line='echo "{\\"line\\": \\"said\\", \\"arguments\\": \\"$*\\"}"' ;;
+  h200_for.cu) line='exit 1' ;;
+  *) echo "error: $include $source"; exit 2 ;;
+esac
+printf '#!/bin/sh\\n%s\\n' "$line" >"$output"
+chmod +x "$output"
+"""
 
 
 @pytest.mark.cuda

@@ -67,7 +67,7 @@ def run(session: Session, target: str, asked: tuple[str, ...], options: RunOptio
     names = _names(session, asked)
     try:
         if options.lines:
-            _report(session, _from_lines(session, target, options.lines), options)
+            _report(session, _from_lines(session, target, names, options.lines), options)
         elif options.prepare is not None:
             _prepare(session, target, names, options.prepare)
         elif options.build_only is not None:
@@ -121,7 +121,7 @@ def _prepare(session: Session, target: str, names: tuple[str, ...], folder: Path
     if session.as_json:
         session.answer({"folder": str(folder), "programs": [program.name for program in prepared.programs]})
     else:
-        click.echo(f"{len(prepared.programs)} programs in {folder}; its Makefile says how to compile and run them")
+        click.echo(f"{len(prepared.programs)} programs in {folder}; build.sh compiles them there, run.sh runs them")
 
 
 def _build(session: Session, prepared: Prepared, options: RunOptions) -> None:
@@ -166,14 +166,14 @@ def _run(session: Session, target: str, names: tuple[str, ...], options: RunOpti
             stop([str(error)], NOT_RUN)
 
 
-def _from_lines(session: Session, target: str, files: tuple[Path, ...]) -> DeviceReport:
+def _from_lines(session: Session, target: str, names: tuple[str, ...], files: tuple[Path, ...]) -> DeviceReport:
     from policygen.prove.device_run import report_of
 
     lines = [line for file in files for line in file.read_text(encoding="utf-8", errors="replace").splitlines()]
-    report = report_of(session.project, target, lines)
+    report = report_of(session.project, target, names, lines)
     if not report.all:
-        names = ", ".join(map(str, files))
-        refuse([f"{names}: expected what the programs for {report.target} print, each ended by a line of kind exit"])
+        read = ", ".join(map(str, files))
+        refuse([f"{read}: expected what the programs for {report.target} print, each ended by a line of kind exit"])
     return report
 
 
@@ -184,7 +184,7 @@ def _report(session: Session, report: DeviceReport, options: RunOptions) -> None
     from policygen.prove.device_text import markdown
     from policygen.prove.device_text import summary
 
-    if report.device is None and not any(ran.outcome.fault for ran in report.all):
+    if report.device is None and any(ran.outcome.no_device for ran in report.all):
         stop(["the programs found no GPU to run on"], NOT_RUN)
     if options.report is not None:
         options.report.mkdir(parents=True, exist_ok=True)

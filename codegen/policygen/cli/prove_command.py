@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     "--prepare",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="With --run: only write the programs into DIR, with a Makefile for the machine that has the GPU.",
+    help="With --run: only write the programs into DIR, with scripts for the machine that has the GPU.",
 )
 @click.option(
     "--build-only",

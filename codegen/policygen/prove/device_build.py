@@ -24,8 +24,8 @@ from policygen.prove.compiler_report import first_error
 from policygen.prove.device_program import Program
 from policygen.prove.device_program import compile_command
 from policygen.prove.device_program import compile_flags
-from policygen.prove.device_program import makefile
 from policygen.prove.device_program import runnable
+from policygen.prove.device_program import scripts
 from policygen.prove.device_program import shared_files
 from policygen.prove.device_program import shifted
 
@@ -92,12 +92,14 @@ def prepare(project: Project, name: str, algorithms: Sequence[str], folder: Path
     files |= dict(_headers(_twin_project(project, twin.name, twin.spec, algorithms, folder), twin.name, algorithms))
     files |= {path.as_posix(): content for path, content in shared_files()}
     files |= {f"{program.name}.cu": program.text.encode() for program in programs}
-    files["Makefile"] = makefile(instance.name, programs, architecture).encode()
+    files |= {name: text.encode() for name, text in scripts(instance.name, programs, architecture)}
     for path, content in files.items():
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         if not file.is_file() or file.read_bytes() != content:
             file.write_bytes(content)
+        if file.suffix == ".sh":
+            file.chmod(0o755)
     return Prepared(folder, instance.name, architecture, programs)
 
 

@@ -92,14 +92,18 @@ def compile_command(program: Program, toolchain: Toolchain, architecture: str, o
     return [*command, f"{program.name}.cu", "-o", output]
 
 
-def makefile(target: str, programs: Sequence[Program], architecture: str) -> str:
-    """A makefile that compiles and runs programs where there is no policygen."""
-    return template(f"{_FOLDER}/Makefile.j2").render(
-        target=target,
-        flags=" ".join(compile_flags(architecture)),
-        limit=LIMIT_SECONDS,
-        programs=[program.name for program in programs],
-    )
+def scripts(target: str, programs: Sequence[Program], architecture: str) -> Iterator[tuple[str, str]]:
+    """Yields scripts that compile and run programs where there is no policygen, by name."""
+    for name in ("build.sh", "run.sh"):
+        yield (
+            name,
+            template(f"{_FOLDER}/{name}.j2").render(
+                target=target,
+                flags=" ".join(compile_flags(architecture)),
+                limit=LIMIT_SECONDS,
+                programs=[program.name for program in programs],
+            ),
+        )
 
 
 @frozen

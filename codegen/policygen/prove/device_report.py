@@ -138,6 +138,7 @@ def device_report(
     twin: str,
     outcomes: Iterable[Outcome],
     limits: Limits,
+    expected: Sequence[str] = (),
     without_program: Sequence[str] = (),
 ) -> DeviceReport:
     """Makes the report of what programs printed.
@@ -147,10 +148,16 @@ def device_report(
         twin: the target with other blocks.
         outcomes: what became of the programs of both, in any order.
         limits: of the target, for the occupancy by the specs.
+        expected: algorithms that should be among them, with both targets.
         without_program: algorithms of the project that there is no program for.
     """
     by_target: Mapping[str, list[Ran]] = {target: [], twin: []}
-    for outcome in outcomes:
+    known = list(outcomes)
+    names = [f"{identifier(name)}_{algorithm}" for name in (target, twin) for algorithm in expected]
+    found = {outcome.program for outcome in known}
+    if found:
+        known += [Outcome(name, None, (), fault="there are no lines of it") for name in names if name not in found]
+    for outcome in known:
         # the twin's name begins with the target's
         for name in (twin, target):
             prefix = f"{identifier(name)}_"

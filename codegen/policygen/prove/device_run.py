@@ -68,7 +68,7 @@ def run_on_device(
         raise NoGpu("there is no GPU here that CUDA can use: --build-only makes programs to run on another machine")
     prepared = prepare(project, target, algorithms, folder)
     lines = list(_lines(prepared, toolchain, quick, jobs, progress))
-    return report_of(project, target, lines)
+    return report_of(project, target, algorithms, lines)
 
 
 def compile_all(
@@ -79,8 +79,14 @@ def compile_all(
     return {program.name: made for program, made in each_done(work, prepared.programs, jobs, progress)}
 
 
-def report_of(project: Project, target: str, lines: Sequence[str]) -> DeviceReport:
+def report_of(project: Project, target: str, algorithms: Sequence[str], lines: Sequence[str]) -> DeviceReport:
     """The report of what the programs of a target printed, here or on another machine.
+
+    Args:
+        project: where the specs are.
+        target: whose policies they use.
+        algorithms: what was to be run; a program without lines is a fault.
+        lines: what was printed.
 
     Raises:
         UnknownTarget, SpecError: see `Project.target`.
@@ -88,7 +94,8 @@ def report_of(project: Project, target: str, lines: Sequence[str]) -> DeviceRepo
     instance = project.target(target)
     known = runnable_algorithms(project)
     missing = [name for name in project.built_algorithms if name not in known]
-    return device_report(instance.name, shifted(instance).name, outcomes(lines), _limits(project, target), missing)
+    twin = shifted(instance).name
+    return device_report(instance.name, twin, outcomes(lines), _limits(project, target), algorithms, missing)
 
 
 def gpu_is_there() -> bool:
