@@ -9,7 +9,7 @@
 #include "tuning_transform.cuh"
 
 #include <cub/device/dispatch/tuning/tuning_transform.cuh>
-#include <cuda/functional>
+#include <cuda/__functional/always_true_false.h>
 #include <cuda/std/tuple>
 #include <cuda/std/type_traits>
 
