@@ -91,6 +91,15 @@ def test_a_twin_with_the_blocks_of_cub_shows_nothing(limits: Limits) -> None:
     assert "its blocks are CUB's" in fault
 
 
+def test_what_must_not_depend_on_blocks_is_compared(limits: Limits) -> None:
+    own = program("h200_reduce", case(), run(items=1000, promised="499.5"))
+    same = program("h200_shifted_reduce", case(same_as_cub=False), run(items=1000, promised="499.5"))
+    other = program("h200_shifted_reduce", case(same_as_cub=False), run(items=1000, promised="499.75"))
+    assert report(limits, own, same).faults == ()
+    (fault,) = report(limits, own, other).faults
+    assert fault == ("h200_shifted_reduce: DeviceReduce::Sum, int32, 1,000: 499.5 with other blocks, here 499.75")
+
+
 def test_what_could_not_be_run_is_listed_with_the_reason(limits: Limits) -> None:
     refused = run("refused", items=0, size="none", reason="CUB launches a grid of no blocks")
     left_out = json.dumps({"line": "left_out", "call": "DeviceFind::LowerBound", "reason": "no tuning"})

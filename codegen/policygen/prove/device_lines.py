@@ -56,6 +56,7 @@ class Run:
         launches: the kernels.
         seen: threads of the blocks that functors and iterators saw from inside, in whole warps.
         told: what was wrong, or why there is no result; empty if it passed.
+        promised: the result where CUB promises the same with whatever blocks; else empty.
     """
 
     size: str
@@ -65,6 +66,7 @@ class Run:
     launches: tuple[Launch, ...]
     seen: tuple[int, ...]
     told: str
+    promised: str = ""
 
     def __str__(self) -> str:
         return f"{self.items:,} ({self.size})"
@@ -244,6 +246,7 @@ def _run(line: Mapping[str, Any]) -> Run:
         launches=tuple(map(_launch, line.get("launches", ()))),
         seen=tuple(line.get("seen", ())),
         told=told,
+        promised=line.get("promised", ""),
     )
 
 

@@ -130,7 +130,22 @@ class DeviceReport:
         for ran in self.shifted:
             cases = [case for case in ran.outcome.cases if case.same_as_cub]
             found += [f"{ran.outcome.program}: {c.call}: its blocks are CUB's, so nothing is shown" for c in cases]
-        return tuple(found)
+        return (*found, *self._broken_promises)
+
+    @property
+    def _broken_promises(self) -> Iterator[str]:
+        """Results that CUB promises to be the same with whatever blocks, and that are not."""
+        own = {key: promised for ran in self.own for key, promised in _promised(ran)}
+        for ran in self.shifted:
+            for key, promised in _promised(ran):
+                if own.get(key, promised) != promised:
+                    call, kind, items = key
+                    where = f"{ran.outcome.program}: {call}, {kind}, {items:,}"
+                    yield f"{where}: {own[key]} with other blocks, here {promised}"
+
+
+def _promised(ran: Ran) -> Iterator[tuple[tuple[str, str, int], str]]:
+    return (((case.call, case.type, run.items), run.promised) for case, run in ran.runs if run.promised)
 
 
 def device_report(

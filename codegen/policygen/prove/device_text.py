@@ -226,6 +226,8 @@ def _run(run: Run) -> dict[str, Any]:
         found["seen"] = list(run.seen)
     if run.told:
         found["told"] = run.told
+    if run.promised:
+        found["promised"] = run.promised
     return found
 
 

@@ -261,6 +261,11 @@ struct fraction_sum_gpu_to_gpu : fraction_sum<T, determinism::gpu_to_gpu_t>
     const double unit       = std::numeric_limits<T>::epsilon();
     found.close("the sum", sum, static_cast<double>(base::out.at(0)), lost + 7 * unit * sum);
   }
+
+  std::string promised() const
+  {
+    return to_text(base::out.at(0));
+  }
 };
 } // namespace policygen::prove
 

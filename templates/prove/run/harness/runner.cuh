@@ -12,6 +12,7 @@
 // and may have
 //   observes = true       something of it calls see_block() inside the kernels
 //   largest               the most that it counts, where 2^28 makes no sense
+//   promised()            what has to be the same with whatever blocks, as text
 //   refuses_nothing       why CUB answers an empty problem with an error of the launch, where it does
 
 #pragma once
@@ -87,6 +88,11 @@ template <class Case, class = void>
 constexpr const char* refuses_nothing = nullptr;
 template <class Case>
 constexpr const char* refuses_nothing<Case, std::void_t<decltype(Case::refuses_nothing)>> = Case::refuses_nothing;
+
+template <class Case, class = void>
+constexpr bool promises = false;
+template <class Case>
+constexpr bool promises<Case, std::void_t<decltype(std::declval<const Case&>().promised())>> = true;
 
 template <class Policy, class = void>
 struct policy_text
@@ -323,10 +329,15 @@ private:
     line.text("line", "run").text("call", Case::call).text("type", type_name<T>());
     line.text("size", next.name).number("items", next.items);
     trace calls;
+    std::string promised;
     try
     {
-      const auto found = result<Case>(policy, next.items, calls);
+      const auto found = result<Case>(policy, next.items, calls, promised);
       describe(line, calls);
+      if (!promised.empty())
+      {
+        line.text("promised", promised);
+      }
       if (found)
       {
         ++failed_;
@@ -363,7 +374,7 @@ private:
   }
 
   template <class Case, class Policy>
-  std::optional<failure> result(const Policy& policy, int64 items, trace& calls)
+  std::optional<failure> result(const Policy& policy, int64 items, trace& calls, std::string& promised)
   {
     std::vector<std::unique_ptr<memory>> temporary;
     Case tested(items);
@@ -402,6 +413,10 @@ private:
     }
     checks results(calls);
     tested.check(results);
+    if constexpr (promises<Case>)
+    {
+      promised = tested.promised();
+    }
     return results.found();
   }
 
