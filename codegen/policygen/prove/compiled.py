@@ -27,6 +27,7 @@ from policygen.prove.compiler_report import Rejected
 from policygen.prove.compiler_report import Resources
 from policygen.prove.compiler_report import first_error
 from policygen.prove.compiler_report import outcomes
+from policygen.prove.cpp_types import PROLOGUE
 from policygen.prove.translation_unit import Instance
 from policygen.prove.translation_unit import cub_policy
 from policygen.prove.translation_unit import translation_unit
@@ -172,7 +173,7 @@ class _Kept:
 
     def __init__(self, compiler: Compiler) -> None:
         self._folder = compiler.cache
-        self._common = "\n".join((fingerprint(compiler.toolchain), compiler.architecture, *FLAGS))
+        self._common = "\n".join((fingerprint(compiler.toolchain), compiler.architecture, *FLAGS, PROLOGUE))
 
     def read(self, each: Instance) -> Outcome | None:
         try:

@@ -5,8 +5,6 @@
 // uses max_registers_per_thread = 255 (documented)
 // uses max_smem_per_block = 48 KiB (documented)
 // uses max_threads_per_block = 1024 (documented)
-// uses max_threads_per_sm = 2048 (documented)
-// uses registers_per_sm = 65536 (documented)
 // uses warp_size = 32 (documented)
 
 #ifndef POLICYGEN_SM_90_TUNING_MERGE_CUH
@@ -344,18 +342,18 @@ POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_thread_partition
   return 24;
 }
 
-POLICYGEN_FUNCTION constexpr std::int64_t merge_registers(std::int64_t words, bool bulk_copy, std::int64_t free)
+POLICYGEN_FUNCTION constexpr std::int64_t merge_registers(std::int64_t words, bool bulk_copy, std::int64_t spent)
 {
   const std::int64_t beyond = bulk_copy ? support::greatest<std::int64_t>(3 * words - 48, 0) :
       support::greatest<std::int64_t>(4 * words - 68, 0);
-  return support::least<std::int64_t>(8 + 4 * words, free + 8 + beyond);
+  return support::least<std::int64_t>(8 + 4 * words, spent + beyond);
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block(int items_per_thread, int threads_per_block, bool use_bulk_copy_for_keys, bool use_bulk_copy_for_values, int words_per_pair)
 {
   return static_cast<std::int64_t>(threads_per_block) *
       support::least<std::int64_t>(detail::merge_registers(static_cast<std::int64_t>(items_per_thread) *
-      words_per_pair, use_bulk_copy_for_keys || use_bulk_copy_for_values, 32), 255);
+      words_per_pair, use_bulk_copy_for_keys || use_bulk_copy_for_values, 40), 255);
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_threads_per_block(int threads_per_block)
@@ -449,7 +447,7 @@ POLICYGEN_FUNCTION constexpr bool fits([[maybe_unused]] const key& k, [[maybe_un
   {
     return false;
   }
-  // registers-per-thread-partition: measured with nvcc 13.0 on sm_75 and sm_90: one binary search
+  // registers-per-thread-partition: measured with nvcc 13.0 on sm_75, sm_80, sm_90 and sm_120: one binary search
   if (detail::need_of_registers_per_thread_partition() > 255)
   {
     return false;

@@ -5,8 +5,6 @@
 // uses max_registers_per_thread = 255 (documented)
 // uses max_smem_per_block = 48 KiB (documented)
 // uses max_threads_per_block = 1024 (documented)
-// uses max_threads_per_sm = 2048 (documented)
-// uses registers_per_sm = 65536 (documented)
 // uses warp_size = 32 (documented)
 
 #ifndef POLICYGEN_SM_90_TUNING_MERGE_SORT_CUH
@@ -334,23 +332,23 @@ struct key
 
 namespace detail
 {
-POLICYGEN_FUNCTION constexpr std::int64_t block_sort_registers(std::int64_t words, std::int64_t free)
+POLICYGEN_FUNCTION constexpr std::int64_t block_sort_registers(std::int64_t words, std::int64_t spent)
 {
-  return support::least<std::int64_t>(14 + 3 * words, 20 + words + free / 2);
+  return support::least<std::int64_t>(14 + 3 * words, spent + words);
 }
 
-POLICYGEN_FUNCTION constexpr std::int64_t merge_agent_registers(std::int64_t words, bool pairs, std::int64_t free)
+POLICYGEN_FUNCTION constexpr std::int64_t merge_agent_registers(std::int64_t words, bool pairs, std::int64_t spent)
 {
-  return pairs ? support::least<std::int64_t>(24 + words * 8 / 5, 54 + words) : 26 + words + free / 4;
+  return pairs ? support::least<std::int64_t>(24 + words * 8 / 5, 55 + words) : spent + words;
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block(int items_per_thread, int threads_per_block, int value_size, int words_per_pair)
 {
   return support::greatest<std::int64_t>(static_cast<std::int64_t>(threads_per_block) *
       support::least<std::int64_t>(detail::block_sort_registers(static_cast<std::int64_t>(items_per_thread) *
-      words_per_pair, 32), 255), static_cast<std::int64_t>(threads_per_block) *
+      words_per_pair, 36), 255), static_cast<std::int64_t>(threads_per_block) *
       support::least<std::int64_t>(detail::merge_agent_registers(static_cast<std::int64_t>(items_per_thread) *
-      words_per_pair, value_size > 0, 32), 255));
+      words_per_pair, value_size > 0, 34), 255));
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_threads_per_block(int threads_per_block)

@@ -5,7 +5,6 @@
 // uses max_registers_per_thread = 255 (documented)
 // uses max_smem_per_block = 48 KiB (documented)
 // uses max_threads_per_block = 1024 (documented)
-// uses max_threads_per_sm = 2048 (documented)
 // uses registers_per_sm = 65536 (documented)
 // uses warp_size = 32 (documented)
 
@@ -577,37 +576,37 @@ POLICYGEN_FUNCTION constexpr std::int64_t two_blocks_registers(int threads, std:
   return threads > 0 ? registers_per_sm / (2 * static_cast<std::int64_t>(threads)) / 8 * 8 : registers_per_sm;
 }
 
-POLICYGEN_FUNCTION constexpr std::int64_t regular_pass_registers(const RadixSortDownsweepPolicy& p_, int key_words, int value_words, std::int64_t registers_per_sm)
+POLICYGEN_FUNCTION constexpr std::int64_t regular_pass_registers(const RadixSortDownsweepPolicy& p_, int key_words, int value_words, bool second_block, std::int64_t registers_per_sm)
 {
   const std::int64_t items = static_cast<std::int64_t>(p_.items_per_thread);
-  const std::int64_t most = value_words > 0 ? 255 : detail::two_blocks_registers(p_.threads_per_block,
-      registers_per_sm);
-  return support::least<std::int64_t>(72 + items * (9 + 6 * key_words + 4 * value_words) / 4,
+  const std::int64_t most = second_block && value_words == 0 ? detail::two_blocks_registers(p_.threads_per_block,
+      registers_per_sm) : static_cast<std::int64_t>(255);
+  return support::least<std::int64_t>((second_block ? 72 : 74) + items * (9 + 6 * key_words + 4 * value_words) / 4,
       support::greatest<std::int64_t>(most, 16 + items * (key_words + value_words)));
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block_regular(const RadixSortDownsweepPolicy& regular_pass, int words_per_key, int words_per_value)
 {
   return static_cast<std::int64_t>(regular_pass.threads_per_block) *
-      support::least<std::int64_t>(detail::regular_pass_registers(regular_pass, words_per_key, words_per_value,
+      support::least<std::int64_t>(detail::regular_pass_registers(regular_pass, words_per_key, words_per_value, true,
       65536), 255);
 }
 
-POLICYGEN_FUNCTION constexpr std::int64_t alternate_pass_registers(const RadixSortDownsweepPolicy& p_, int key_words, int value_words, std::int64_t free, std::int64_t registers_per_sm)
+POLICYGEN_FUNCTION constexpr std::int64_t alternate_pass_registers(const RadixSortDownsweepPolicy& p_, int key_words, int value_words, std::int64_t spent, bool second_block, std::int64_t registers_per_sm)
 {
   const std::int64_t items = static_cast<std::int64_t>(p_.items_per_thread);
   const int counters = detail::radix_digits(p_.radix_bits).count / 2;
-  const std::int64_t most = value_words > 0 ? 255 : detail::two_blocks_registers(p_.threads_per_block,
-      registers_per_sm);
-  return support::greatest<std::int64_t>(support::least<std::int64_t>(37 + 7 * items / 2 + counters + free / 3, most),
-      16 + items * (key_words + value_words));
+  const std::int64_t most = second_block && value_words == 0 ? detail::two_blocks_registers(p_.threads_per_block,
+      registers_per_sm) : static_cast<std::int64_t>(255);
+  return support::greatest<std::int64_t>(support::least<std::int64_t>(spent + 7 * items / 2 + counters, most), 16 +
+      items * (key_words + value_words));
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block_alternate(const RadixSortDownsweepPolicy& alternate_pass, int words_per_key, int words_per_value)
 {
   return static_cast<std::int64_t>(alternate_pass.threads_per_block) *
       support::least<std::int64_t>(detail::alternate_pass_registers(alternate_pass, words_per_key, words_per_value,
-      32, 65536), 255);
+      47, true, 65536), 255);
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_threads_per_block_of_regular_pass(const RadixSortDownsweepPolicy& regular_pass)
