@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import resource
 import shutil
 import subprocess
 from pathlib import Path
@@ -20,8 +20,8 @@ ALGORITHMS = ("reduce", "scan", "transform")
 
 def processor_seconds() -> float:
     """What all processes that were started and have ended took: other programs do not count."""
-    times = os.times()
-    return times.children_user + times.children_system
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def compile_with(benchmark: Any, folder: Path, source: str, command: list[str]) -> None:
