@@ -69,7 +69,10 @@ def test_quiet_verbose_and_strict(run: Run) -> None:
     strict = run(*BUILD, "--strict")
     assert strict.exit_code == 1
     assert last(strict.stdout) == "0 files written, 11 unchanged"
-    assert run("build", "--target", "sm_90", "--strict").exit_code == 0
+    # of the transforms that CUB publishes some spill, and the compiled evidence says so
+    spilling = run("build", "--target", "sm_90", "--strict")
+    assert (spilling.exit_code, spilling.stderr.count("warning: "), "kernels spill" in spilling.stderr) == (1, 1, True)
+    assert run("build", "--target", "sm_80", "--strict").exit_code == 0
 
 
 def test_unknown_targets_are_told_together(run: Run, project: Path) -> None:
