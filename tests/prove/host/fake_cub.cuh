@@ -379,7 +379,8 @@ FAKE_UPSTREAM(segmented_sort, SegmentedSortPolicy, class, class)
   using NAME = ::cub::detail::always_of<::cub::POLICY, ::cub::target_threads>; \
   }
 
-FAKE_TARGET(reduce, selector_for, ReducePolicy, class, class, class, class, ::cuda::execution::determinism::__determinism_t)
+FAKE_TARGET(
+  reduce, selector_for, ReducePolicy, class, class, class, class, class, ::cuda::execution::determinism::__determinism_t)
 FAKE_TARGET(reduce, selector_for_sum, ReducePolicy, class, class, class)
 FAKE_TARGET(scan, selector_for, ScanPolicy, class, class, class, class, class)
 FAKE_TARGET(scan, selector_for_sum, ScanPolicy, class, class, class, bool = false)
