@@ -367,13 +367,13 @@ POLICYGEN_FUNCTION constexpr bool fits([[maybe_unused]] const key& k, [[maybe_un
     return false;
   }
   // registers-per-thread: AgentBatchMemcpy holds the sizes of a thread's buffers, and buffer and offset of its bytes;
-  // measured with nvcc 13.0 on sm_75 and sm_90
+  // measured with nvcc 13.0 on sm_75, sm_80, sm_90 and sm_120
   if (detail::need_of_registers_per_thread(p.lookback) > 255)
   {
     return false;
   }
   // registers-per-thread-large-buffers: MultiBlockBatchMemcpyKernel copies 16 bytes at a time, however many a thread
-  // is given; measured with nvcc 13.0 on sm_75 and sm_90
+  // is given; measured with nvcc 13.0 on sm_75, sm_80, sm_90 and sm_120
   if (detail::need_of_registers_per_thread_large_buffers() > 255)
   {
     return false;

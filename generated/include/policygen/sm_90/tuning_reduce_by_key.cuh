@@ -403,8 +403,8 @@ POLICYGEN_FUNCTION constexpr reduce_by_key_delay_row reduce_by_key_delay(bool sh
 
 POLICYGEN_FUNCTION constexpr std::int64_t short_offset_registers(std::int64_t items, bool direct, int key_words, int accum_words)
 {
-  const std::int64_t narrow = 37 + items * (3 * key_words + 16 * accum_words) / 4;
-  const std::int64_t wide = 50 + items * (1 + 4 * key_words + 6 * accum_words) / 4;
+  const std::int64_t narrow = 37 + items * (4 * key_words + 15 * accum_words) / 4;
+  const std::int64_t wide = 50 + items * (9 * key_words + 12 * accum_words) / 8;
   return direct ? narrow : support::least<std::int64_t>(narrow, wide);
 }
 

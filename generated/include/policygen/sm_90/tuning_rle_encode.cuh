@@ -519,7 +519,7 @@ POLICYGEN_FUNCTION constexpr std::int64_t encode_registers(std::int64_t items, b
 
 POLICYGEN_FUNCTION constexpr std::int64_t partition_registers(std::int64_t items, bool direct, int key_words, int length_words, std::int64_t free)
 {
-  return 41 + (free - 32) + items * (3 * key_words + length_words + (direct ? 3 : 0)) / 2;
+  return 46 + (free - 32) * 7 / 8 + items * (3 + 6 * key_words + 2 * length_words + (direct ? 2 : 0)) / 4;
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block(int key_words, int length_words, const RleLookbackPolicy& lookback)

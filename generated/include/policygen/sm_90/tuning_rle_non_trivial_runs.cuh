@@ -5,6 +5,8 @@
 // uses max_registers_per_thread = 255 (documented)
 // uses max_smem_per_block = 48 KiB (documented)
 // uses max_threads_per_block = 1024 (documented)
+// uses max_threads_per_sm = 2048 (documented)
+// uses registers_per_sm = 65536 (documented)
 // uses warp_size = 32 (documented)
 
 #ifndef POLICYGEN_SM_90_TUNING_RLE_NON_TRIVIAL_RUNS_CUH
@@ -496,10 +498,16 @@ POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory(int key_alignmen
       state_alignment);
 }
 
+POLICYGEN_FUNCTION constexpr std::int64_t non_trivial_runs_registers(std::int64_t items, int words_per_item, std::int64_t free)
+{
+  return 39 + items * (3 * words_per_item + (free > 32 && free < 64 ? 2 : 0)) / 4;
+}
+
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block(const RleNonTrivialRunsLookbackPolicy& lookback, int words_per_item)
 {
-  return static_cast<std::int64_t>(lookback.threads_per_block) * support::least<std::int64_t>(36 +
-      static_cast<std::int64_t>(lookback.items_per_thread) * words_per_item * 3 / 4, 255);
+  return static_cast<std::int64_t>(lookback.threads_per_block) *
+      support::least<std::int64_t>(detail::non_trivial_runs_registers(static_cast<std::int64_t>(lookback.items_per_thread),
+      words_per_item, 32), 255);
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_threads_per_block(const RleNonTrivialRunsLookbackPolicy& lookback)

@@ -598,7 +598,8 @@ POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory_lookahead(int ac
 
 POLICYGEN_FUNCTION constexpr std::int64_t lookback_registers(std::int64_t items, int accum_words, std::int64_t free)
 {
-  return 40 + (free - 32) / 8 + items * (1 + 3 * accum_words) / 2;
+  const bool middling = free > 32 && free < 64;
+  return 40 + (free - 32) / 8 + (middling ? 3 : 0) + items * (2 + 6 * accum_words + (middling ? 3 : 0)) / 4;
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block(int accum_words, const ScanLookbackPolicy& lookback)

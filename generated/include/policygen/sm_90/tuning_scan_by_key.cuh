@@ -503,29 +503,17 @@ POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory(int accum_size, 
       lookback.threads_per_block, 32, lookback.items_per_thread, accum_size));
 }
 
-POLICYGEN_FUNCTION constexpr std::int64_t exclusive_registers(std::int64_t items, int key_words, int accum_words, int is_part_of_word, std::int64_t free)
+POLICYGEN_FUNCTION constexpr std::int64_t scan_by_key_registers(std::int64_t items, int key_words, int accum_words, std::int64_t free)
 {
-  const std::int64_t wide_keys = 27 + (free - 32) / 2 + items * (7 + 3 * key_words + 5 * accum_words +
-      is_part_of_word) / 4;
-  const std::int64_t wide_accumulators = 21 + (free - 32) * 3 / 4 + items * (3 + 8 * key_words + 4 * accum_words + 2 *
-      is_part_of_word) / 4;
-  return support::least<std::int64_t>(wide_keys, wide_accumulators);
+  const int middling = free > 32 && free < 64 ? 2 : 0;
+  return 37 + (free - 32) / 2 + items * (6 + 3 * key_words + 5 * accum_words + middling) / 4;
 }
 
-POLICYGEN_FUNCTION constexpr std::int64_t inclusive_registers(std::int64_t items, int key_words, int accum_words, std::int64_t free)
+POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block(int accum_words, int key_words, const ScanByKeyLookbackPolicy& lookback)
 {
-  const std::int64_t wide_keys = 13 + (free - 32) * 5 / 8 + items * (4 * key_words + 11 * accum_words) / 4;
-  const std::int64_t wide_accumulators = 23 + (free - 32) * 7 / 8 + items * (3 + 5 * key_words + 3 * accum_words) / 4;
-  return support::least<std::int64_t>(wide_keys, wide_accumulators);
-}
-
-POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block(int accum_size, int accum_words, int key_words, const ScanByKeyLookbackPolicy& lookback)
-{
-  return support::greatest<std::int64_t>(static_cast<std::int64_t>(lookback.threads_per_block) *
-      support::least<std::int64_t>(detail::exclusive_registers(static_cast<std::int64_t>(lookback.items_per_thread),
-      key_words, accum_words, accum_size < 4 ? 1 : 0, 32), 255), static_cast<std::int64_t>(lookback.threads_per_block)
-      * support::least<std::int64_t>(detail::inclusive_registers(static_cast<std::int64_t>(lookback.items_per_thread),
-      key_words, accum_words, 32), 255));
+  return static_cast<std::int64_t>(lookback.threads_per_block) *
+      support::least<std::int64_t>(detail::scan_by_key_registers(static_cast<std::int64_t>(lookback.items_per_thread),
+      key_words, accum_words, 32), 255);
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_threads_per_block(const ScanByKeyLookbackPolicy& lookback)
@@ -1060,7 +1048,7 @@ POLICYGEN_FUNCTION constexpr bool fits([[maybe_unused]] const key& k, [[maybe_un
     return false;
   }
   // registers-per-block: launch limit
-  if (detail::need_of_registers_per_block(k.accum_size, accum_words, key_words, p.lookback) > 65536)
+  if (detail::need_of_registers_per_block(accum_words, key_words, p.lookback) > 65536)
   {
     return false;
   }

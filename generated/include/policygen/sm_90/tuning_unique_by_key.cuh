@@ -352,7 +352,8 @@ namespace detail
 {
 POLICYGEN_FUNCTION constexpr std::int64_t unique_registers(std::int64_t items, int key_words, int value_words, std::int64_t free)
 {
-  return 35 + (free - 32) / 4 + items * (6 + 3 * key_words + 4 * value_words) / 4;
+  const int middling = free > 32 && free < 64 ? 4 : 0;
+  return 35 + (free - 32) / 4 + items * (6 + 3 * key_words + 4 * value_words + middling) / 4;
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_registers_per_block(int items_per_thread, int key_words, int threads_per_block, int value_words)

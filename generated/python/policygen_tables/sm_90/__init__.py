@@ -13,7 +13,7 @@ TARGET = "sm_90"
 SPEC_HASHES: dict[str, str] = {
     "adjacent_difference": "83f1dbcf97fdedbd",
     "batch_memcpy": "edebffe4528521a0",
-    "batched_topk": "7a26b9179d0194d9",
+    "batched_topk": "19166e66aa57ed2a",
     "find": "8b876f986ddb2184",
     "find_bound_sorted_values": "3878767e8560dafc",
     "for_each": "421e02e68842feca",
@@ -32,7 +32,7 @@ SPEC_HASHES: dict[str, str] = {
     "segmented_scan": "47e11fc2cd4d86d6",
     "segmented_sort": "0d137c46191925d9",
     "select_if": "6051ff228bc9e4d6",
-    "three_way_partition": "9da0fe62feeb2b9d",
+    "three_way_partition": "a64f0338f10936ad",
     "topk": "99f62274e7b0b4f8",
     "transform": "d0fe0e42d8eaa1f3",
     "unique_by_key": "989f18cbe7f8c997",

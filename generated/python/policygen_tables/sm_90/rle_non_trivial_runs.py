@@ -5,6 +5,8 @@
 # uses max_registers_per_thread = 255 (documented)
 # uses max_smem_per_block = 48 KiB (documented)
 # uses max_threads_per_block = 1024 (documented)
+# uses max_threads_per_sm = 2048 (documented)
+# uses registers_per_sm = 65536 (documented)
 # uses warp_size = 32 (documented)
 # ruff: noqa
 """Run-length encoding in one pass of decoupled lookback: where runs longer than one begin, and their lengths: policies for NVIDIA architectures."""
