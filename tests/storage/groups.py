@@ -366,6 +366,7 @@ def others(rng: random.Random) -> list[Storage]:
     for channels, active in ((1, 1), (4, 3), (4, 4), (2, 2)) * 3:
         p, sample, counter = block(rng), rng.choice((I8, I16, F32, F64)), rng.choice((I32, I64))
         p |= {"pixels_per_thread": p["items_per_thread"], "vec_size": 4}
+        p |= {"mem_preference": "SMEM", "use_work_stealing": False}
         policy = f"d::agent_histogram_policy<{counts(p)}, {p['load_algorithm']}, LOAD_DEFAULT, true, SMEM, false, 4>"
         cpp = (
             f"d::histogram::AgentHistogram<{policy}, 256, {channels}, {active}, {sample.cpp}*, {counter.cpp}, Op, "

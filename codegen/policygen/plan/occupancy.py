@@ -225,12 +225,13 @@ def _room(limits: Limits, kernel: KernelResources, bounds: Mapping[Resource, Bou
         bound = bounds[resource].blocks
         if bound is not None and blocks > bound:
             return None
-    room = Room(_most_registers(limits, kernel, blocks), _most_shared_memory(limits, kernel, blocks))
+    room = Room(most_registers(limits, kernel, blocks), _most_shared_memory(limits, kernel, blocks))
     # the reserve alone may be too much for so many blocks
     return None if room.shared_memory is not None and room.shared_memory < 0 else room
 
 
-def _most_registers(limits: Limits, kernel: KernelResources, blocks: int) -> int | None:
+def most_registers(limits: Limits, kernel: KernelResources, blocks: int = 1) -> int | None:
+    """The registers that a thread may have so that a number of blocks is resident; None if that is not known."""
     if limits.registers_per_sm is None:
         return None
     warp = _Warps.of(limits, kernel)

@@ -37,7 +37,7 @@ from policygen.workers import each_done
 FLAGS: Final = ("-std=c++17", "-cubin", "-Xptxas=-v")
 
 # Including CUB costs 1.5 s a unit and a kernel 0.2 s: more of them in a unit save little, and make the last unit long.
-_KERNELS_A_UNIT: Final = 16
+_KERNELS_A_UNIT: Final = 40
 
 
 @frozen

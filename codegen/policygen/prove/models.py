@@ -8,9 +8,12 @@ from attrs import frozen
 
 from policygen.lang.evaluate import LazyNames
 from policygen.lang.evaluate import compiled
+from policygen.plan.kernel_resources import KernelResources
+from policygen.plan.occupancy import most_registers
 from policygen.prove.cases import KernelCase
 from policygen.prove.cases import PolicyCase
 from policygen.resolve.candidate import Overlay
+from policygen.resolve.occupancy import limits_of
 from policygen.resolve.passes import evaluators
 from policygen.resolve.specialise import Rules
 
@@ -38,6 +41,7 @@ class Models:
         self._lets = evaluators(rules)
         self._constraints = {c.id: c for c in (*rules.constraints, *rules.fit)}
         self._facts = rules.instance.facts
+        self._limits = limits_of(rules.instance)
 
     def predicted(self, case: PolicyCase, kernel: KernelCase) -> Predicted:
         """What is to be expected of a kernel."""
@@ -53,11 +57,11 @@ class Models:
         return None if fact is None else fact.value
 
     def _most_registers(self, threads: int) -> int:
-        """The registers that launch bounds leave a thread: a block fits, and warps get them by eights a thread."""
-        a_thread, a_sm = self._facts["max_registers_per_thread"].value, self._facts["registers_per_sm"].value
-        if a_thread is None or a_sm is None or threads <= 0:
+        """The registers that launch bounds leave a thread: one block of so many threads is resident."""
+        if threads <= 0:
             return _NO_LIMIT
-        return min(a_thread, a_sm // threads // 8 * 8)
+        most = most_registers(self._limits, KernelResources(kernel="", threads=threads))
+        return _NO_LIMIT if most is None else most
 
     def _need(self, name: str, names: Overlay) -> int | None:
         constraint = self._constraints.get(name)
