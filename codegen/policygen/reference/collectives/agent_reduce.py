@@ -25,7 +25,6 @@ from policygen.reference.collectives.thread_reduce import order_of
 from policygen.reference.collectives.thread_reduce import thread_additions
 from policygen.reference.collectives.thread_reduce import thread_reduce
 from policygen.reference.contract.tile_log import TileLog
-from policygen.reference.values.elements import select
 from policygen.reference.values.operators import Operator
 
 _LARGEST_VECTORISED = 8
@@ -115,7 +114,7 @@ class AgentReduce:
             item = values[index.clamp(max=values.shape[0] - 1)]
             if not (is_first and step == 0):
                 item = self.operator.combine(aggregate, item)
-            aggregate = select(exists, item, aggregate)
+            aggregate = self.operator.element.select(exists, item, aggregate)
         return aggregate
 
     def additions(self, rounds: int) -> int:

@@ -14,7 +14,6 @@ from policygen.plan.counts import ceil_div
 from policygen.reference.collectives.raking import raking_layout
 from policygen.reference.collectives.warp_reduce import warp_additions
 from policygen.reference.collectives.warp_reduce import warp_reduce
-from policygen.reference.values.elements import select
 from policygen.reference.values.elements import split
 from policygen.reference.values.operators import Operator
 
@@ -60,29 +59,31 @@ def _warp_reductions(
     partials: Tensor, operator: Operator, warp_size: int, valid: Tensor, arrival: Tensor | None
 ) -> Tensor:
     warps = ceil_div(partials.shape[1], warp_size)
-    lanes = split(_padded(partials, warps * warp_size, operator), 1, warps, warp_size)
+    lanes = split(padded(partials, warps * warp_size, operator), 1, warps, warp_size)
     first_thread = torch.arange(warps, device=partials.device) * warp_size
     lanes_valid = (valid.unsqueeze(-1) - first_thread).clamp(max=warp_size)
     aggregates = warp_reduce(lanes, operator, lanes_valid)
     total = aggregates[:, 0]
     for warp in range(1, warps) if arrival is None else arrival.tolist():
-        total = select(lanes_valid[:, warp] > 0, operator.combine(total, aggregates[:, warp]), total)
+        total = operator.element.select(lanes_valid[:, warp] > 0, operator.combine(total, aggregates[:, warp]), total)
     return total
 
 
 def _rake(partials: Tensor, operator: Operator, warp_size: int, valid: Tensor) -> Tensor:
     layout = raking_layout(partials.shape[1], warp_size)
-    grid = _padded(partials, layout.raking_threads * layout.segment, operator)
+    grid = padded(partials, layout.raking_threads * layout.segment, operator)
     segments = split(grid, 1, layout.raking_threads, layout.segment)
     starts = torch.arange(layout.raking_threads, device=partials.device) * layout.segment
     total = segments[:, :, 0]
     for place in range(1, layout.segment):
-        total = select(starts + place < valid.unsqueeze(-1), operator.combine(total, segments[:, :, place]), total)
+        total = operator.element.select(
+            starts + place < valid.unsqueeze(-1), operator.combine(total, segments[:, :, place]), total
+        )
     return warp_reduce(total, operator, (valid + layout.segment - 1) // layout.segment)
 
 
-def _padded(partials: Tensor, threads: int, operator: Operator) -> Tensor:
-    """Threads that the block does not have, whose value is never looked at."""
+def padded(partials: Tensor, threads: int, operator: Operator) -> Tensor:
+    """Values of a block's threads with identities for those that the block does not have: [blocks, threads, ...]."""
     missing = threads - partials.shape[1]
     if missing == 0:
         return partials

@@ -11,7 +11,6 @@ import math
 import torch
 from torch import Tensor
 
-from policygen.reference.values.elements import select
 from policygen.reference.values.operators import Operator
 
 
@@ -33,7 +32,7 @@ def warp_reduce(lanes: Tensor, operator: Operator, valid: Tensor | int) -> Tenso
     offset = 1
     while offset < width:
         above = torch.roll(lanes, -offset, dims=dimension)
-        lanes = select(lane + offset <= last, operator.combine(lanes, above), lanes)
+        lanes = operator.element.select(lane + offset <= last, operator.combine(lanes, above), lanes)
         offset *= 2
     return lanes.select(dimension, 0)
 

@@ -65,6 +65,10 @@ class Element:
         """The greatest value of an integer, as it is held."""
         return (1 << (self.bits - 1)) - 1 if self.signed or self.size == 8 else (1 << self.bits) - 1
 
+    def select(self, condition: Tensor, yes: Tensor, no: Tensor) -> Tensor:
+        """Elements by a condition each; the three are broadcast, the trailing dimension of an element apart."""
+        return torch.where(condition.unsqueeze(-1) if self.words else condition, yes, no)
+
     def __str__(self) -> str:
         return self.name
 
@@ -122,10 +126,3 @@ def split(values: Tensor, dimension: int, outer: int, inner: int) -> Tensor:
     """One dimension as two: [..., outer * inner, ...] as [..., outer, inner, ...]."""
     shape = values.shape
     return values.reshape(*shape[:dimension], outer, inner, *shape[dimension + 1 :])
-
-
-def select(condition: Tensor, yes: Tensor, no: Tensor) -> Tensor:
-    """Elements by a condition each: `torch.where` over elements of several words."""
-    for _ in range(max(yes.dim(), no.dim()) - condition.dim()):
-        condition = condition.unsqueeze(-1)
-    return torch.where(condition, yes, no)

@@ -13,11 +13,11 @@ from abc import abstractmethod
 from collections.abc import Callable
 
 import torch
+from attrs import field
 from attrs import frozen
 from torch import Tensor
 
 from policygen.reference.values.elements import Element
-from policygen.reference.values.elements import select
 from policygen.reference.values.elements import sortable
 from policygen.reference.values.elements import words_element
 from policygen.reference.values.elements import wrapped
@@ -94,7 +94,7 @@ class Extremum(Operator):
             wins = _less_128(earlier, later, signed=self.element.name == "int128")
         else:
             wins = sortable(earlier, self.element) < sortable(later, self.element)
-        return select(wins == self.greatest, later, earlier)
+        return self.element.select(wins == self.greatest, later, earlier)
 
     def identity(self) -> Tensor:
         """See Operator."""
@@ -154,6 +154,30 @@ class MatrixProduct(Operator):
     def identity(self) -> Tensor:
         """See Operator."""
         return torch.tensor([1, 0, 0, 1])
+
+
+@frozen
+class Swapped(Operator):
+    """An operator whose operands come the other way round (`cub::SwizzleScanOp`).
+
+    Attributes:
+        inner: that operator.
+    """
+
+    inner: Operator = field(kw_only=True)
+
+    def combine(self, earlier: Tensor, later: Tensor) -> Tensor:
+        """See Operator."""
+        return self.inner.combine(later, earlier)
+
+    def identity(self) -> Tensor:
+        """See Operator."""
+        return self.inner.identity()
+
+
+def swapped(operator: Operator) -> Operator:
+    """An operator with its operands the other way round."""
+    return Swapped(operator.name, operator.element, operator.recognised, operator.commutative, inner=operator)
 
 
 _SMALLEST_128, _LARGEST_128 = (0, -(2**63)), (-1, 2**63 - 1)

@@ -93,3 +93,74 @@ def _to_ints(values: Tensor, element: Element) -> list[int]:
 def _of_int(number: int) -> Tensor:
     words = (number % _WORD, (number // _WORD) % _WORD)
     return torch.tensor([word - _WORD if word >= _WORD // 2 else word for word in words])
+
+
+def exact_scan(values: Tensor, operator: Operator) -> Tensor:
+    """All elements combined with everything before them, the element included.
+
+    Args:
+        values: [n, *element.trailing].
+        operator: any exact one.
+    """
+    element, values = operator.element, values.cpu()
+    match operator:
+        case Plus() if not element.words:
+            return wrapped(values.cumsum(0), element)
+        case Extremum() if element.is_floating:
+            # what has not begun yet loses against everything, and is NaN as long as nothing but NaN came
+            started = torch.cumsum(~torch.isnan(values), 0) > 0
+            numbers = torch.where(torch.isnan(values), operator.identity(), values)
+            found = (numbers.cummax(0) if operator.greatest else numbers.cummin(0)).values
+            return torch.where(started, found, torch.nan)
+        case Extremum() if not element.words:
+            ordered = sortable(values, element)
+            return sortable((ordered.cummax(0) if operator.greatest else ordered.cummin(0)).values, element)
+    return left_scan(values, operator)
+
+
+def left_scan(values: Tensor, operator: Operator) -> Tensor:
+    """The same from the left: within chunks, one element after the other, then across chunks.
+
+    Args:
+        values: [n, *element.trailing].
+        operator: any exact one.
+    """
+    n = values.shape[0]
+    width = max(1, math.isqrt(n))
+    rows = -(-n // width)
+    padding = operator.filled(rows * width - n)
+    chunks = torch.cat([values.cpu(), padding]).reshape(rows, width, *operator.element.trailing)
+    columns = [chunks[:, 0]]
+    for place in range(1, width):
+        columns.append(operator.combine(columns[-1], chunks[:, place]))
+    scanned = torch.stack(columns, dim=1)
+    before = [operator.identity()]
+    for row in range(rows - 1):
+        before.append(operator.combine(before[-1], scanned[row, -1]))
+    whole = operator.combine(torch.stack(before).unsqueeze(1), scanned)
+    return whole.reshape(rows * width, *operator.element.trailing)[:n]
+
+
+def prefix_sums(values: Tensor) -> tuple[Tensor, Tensor]:
+    """All sums of floating-point numbers from the first on.
+
+    Numbers are split at a fixed place: sums of the high parts are exact in float64 (27 bits each, up to 2^26 of them),
+    and those of the low parts are so small that their rounding hardly counts.
+
+    Args:
+        values: [n], n at most 2^26.
+
+    Returns:
+        The sums, float64 [n], and how far each may be off.
+    """
+    terms = values.to("cpu", torch.float64)
+    finite = torch.where(torch.isfinite(terms), terms, 0.0)
+    unit = math.ldexp(1.0, math.frexp(float(finite.abs().max()))[1] - 26) if terms.numel() else 1.0
+    unit = max(unit, math.ldexp(1.0, -1074))
+    high = torch.round(finite / unit) * unit
+    low = finite - high
+    sums = high.cumsum(0) + low.cumsum(0)
+    count = torch.arange(1, terms.shape[0] + 1, dtype=torch.float64)
+    off = 2.0**-53 * (sums.abs() + count * low.abs().cumsum(0)) * (1 + 2.0**-20)
+    # infinities and NaN stay once they have come
+    return sums + torch.where(torch.isfinite(terms), 0.0, terms).cumsum(0), off
