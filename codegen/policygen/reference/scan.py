@@ -13,9 +13,9 @@ lookahead, by going ahead from the last tile of the block (`collectives.lookahea
 `reduce_and_scan_warps` warps take one tile after the other. Delays of lookback change when a block looks, not what it
 finds: no result depends on them.
 
-Order: operators need not commute, and every result is that of a fold from the left up to its parentheses. These depend on
-which predecessors have finished when a tile looks; so a floating-point sum is not the same in every run, unless the
-key asks for `require_stable_reduction_order`.
+Order: operators need not commute, and every result is that of a fold from the left but for its parentheses. These
+depend on which predecessors have finished when a tile looks; so a floating-point sum is not the same in every run,
+unless the key asks for `require_stable_reduction_order`.
 
 Arithmetic is in the accumulator's type (int8 sums are int32 sums), and results are cut to the output's type.
 
@@ -180,7 +180,7 @@ class ScanKernel(ReferenceKernel[ScanProblem, ScanInputs]):
         # so many tiles that one window does not reach back to the first
         many = min((2 * shape.warp_size + 3) * tile - 2, _MOST_ITEMS)
         for number, adversary in enumerate(ADVERSARIES[2:] if quick else ADVERSARIES):
-            for kind in kinds[:1] if quick else kinds:
+            for kind in sorted(kinds, key=lambda kind: kind.operator.commutative)[: 1 if quick else None]:
                 yield ScanProblem(many, kind, "random", MODES[number % len(MODES)], adversary)
         yield ScanProblem(BEYOND_INT32, kinds[0], "random", MODES[0], ADVERSARIES[0], has_data=False)
 

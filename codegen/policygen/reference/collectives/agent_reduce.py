@@ -85,7 +85,7 @@ class AgentReduce:
         rounds, blocks = begins.shape
         num_items, device = values.shape[0], values.device
         offsets = self.tile_offsets().to(device)
-        aggregates = self.operator.filled(blocks, self.threads, device=device)
+        aggregates = self.operator.element.unset(blocks, self.threads, device=device)
         valid = torch.full((blocks,), self.threads, device=device)
         for tile in range(rounds):
             full = torch.nonzero(begins[tile] + self.tile_items <= num_items).squeeze(-1)
@@ -99,8 +99,7 @@ class AgentReduce:
         # one block at most has a tile that is not full, and it is the block's last one
         for tile, block in torch.nonzero((begins < num_items) & (begins + self.tile_items > num_items)).tolist():
             begin = int(begins[tile, block])
-            first = self.operator.filled(self.threads, device=device) if tile == 0 else aggregates[block]
-            aggregates[block] = self._partial_tile(values[begin:], first, is_first=tile == 0)
+            aggregates[block] = self._partial_tile(values[begin:], aggregates[block], is_first=tile == 0)
             if tile == 0:
                 valid[block] = min(self.threads, num_items - begin)
         return block_reduce(aggregates, self.operator, self.algorithm, self.warp_size, valid, arrival)

@@ -17,6 +17,8 @@ from policygen.reference.collectives.warp_reduce import warp_reduce
 from policygen.reference.values.elements import split
 from policygen.reference.values.operators import Operator
 
+RAKING = "BLOCK_REDUCE_RAKING"
+WARP_REDUCTIONS = "BLOCK_REDUCE_WARP_REDUCTIONS"
 NONDETERMINISTIC = "BLOCK_REDUCE_WARP_REDUCTIONS_NONDETERMINISTIC"
 
 
@@ -42,14 +44,16 @@ def block_reduce(
     Returns:
         [blocks, *element.trailing].
     """
-    if algorithm == "BLOCK_REDUCE_RAKING":
+    if algorithm == RAKING:
         return _rake(partials, operator, warp_size, valid)
+    if algorithm not in (WARP_REDUCTIONS, NONDETERMINISTIC):
+        raise ValueError(f"{algorithm} is not modelled: no policy uses it")
     return _warp_reductions(partials, operator, warp_size, valid, arrival if algorithm == NONDETERMINISTIC else None)
 
 
 def block_additions(threads: int, algorithm: str, warp_size: int) -> int:
     """The most combinations that a thread's value passes through."""
-    if algorithm == "BLOCK_REDUCE_RAKING":
+    if algorithm == RAKING:
         layout = raking_layout(threads, warp_size)
         return layout.segment - 1 + warp_additions(layout.raking_threads)
     return warp_additions(min(threads, warp_size)) + ceil_div(threads, warp_size) - 1
@@ -83,8 +87,8 @@ def _rake(partials: Tensor, operator: Operator, warp_size: int, valid: Tensor) -
 
 
 def padded(partials: Tensor, threads: int, operator: Operator) -> Tensor:
-    """Values of a block's threads with identities for those that the block does not have: [blocks, threads, ...]."""
+    """Values of a block's threads, and nothing for those that the block does not have: [blocks, threads, ...]."""
     missing = threads - partials.shape[1]
     if missing == 0:
         return partials
-    return torch.cat([partials, operator.filled(partials.shape[0], missing, device=partials.device)], dim=1)
+    return torch.cat([partials, operator.element.unset(partials.shape[0], missing, device=partials.device)], dim=1)

@@ -1,6 +1,6 @@
 """A block's exclusive scan of one value of each thread (`cub::BlockScan`), in the orders of its algorithms.
 
-- BLOCK_SCAN_WARP_SCANS: each warp scans its lanes; the warps' totals are combined one after the other; a thread has
+- BLOCK_SCAN_WARP_SCANS (blocks of whole warps; others are raked): each warp scans its lanes; the warps' totals are combined one after the other; a thread has
   what came before its warp, then what came before it in its warp.
 - BLOCK_SCAN_RAKING: the threads of one warp rake a segment each (upsweep), that warp scans their results, and each of
   them scans its segment again, seeded (downsweep). BLOCK_SCAN_RAKING_MEMOIZE keeps segments in registers: same order.
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from abc import ABC
 from abc import abstractmethod
+from typing import Final
 
 import torch
 from attrs import frozen
@@ -28,6 +29,11 @@ from policygen.reference.collectives.warp_scan import shifted_up
 from policygen.reference.collectives.warp_scan import warp_scan
 from policygen.reference.values.elements import split
 from policygen.reference.values.operators import Operator
+
+
+WARP_SCANS: Final = "BLOCK_SCAN_WARP_SCANS"
+RAKING: Final = "BLOCK_SCAN_RAKING"
+MEMOIZE: Final = "BLOCK_SCAN_RAKING_MEMOIZE"
 
 
 @frozen(eq=False)
@@ -67,15 +73,23 @@ def block_scan(values: Tensor, operator: Operator, algorithm: str, warp_size: in
         algorithm: an enumerator of `BlockScanAlgorithm`.
         warp_size: lanes of a warp.
     """
-    return (_warp_scans if algorithm == "BLOCK_SCAN_WARP_SCANS" else _rake)(values, operator, warp_size)
+    scan = _warp_scans if _effective(algorithm, values.shape[1], warp_size) == WARP_SCANS else _rake
+    return scan(values, operator, warp_size)
 
 
 def block_scan_additions(threads: int, algorithm: str, warp_size: int) -> int:
     """The most combinations that a thread's value passes through, a seed's included."""
-    if algorithm == "BLOCK_SCAN_WARP_SCANS":
+    if _effective(algorithm, threads, warp_size) == WARP_SCANS:
         return scan_additions(min(threads, warp_size)) + ceil_div(threads, warp_size) + 2
     layout = raking_layout(threads, warp_size)
     return 2 * layout.segment + scan_additions(layout.raking_threads) + 1
+
+
+def _effective(algorithm: str, threads: int, warp_size: int) -> str:
+    """What CUB takes: warps can only be scanned where a block is whole warps; else it rakes."""
+    if algorithm not in (WARP_SCANS, RAKING, MEMOIZE):
+        raise ValueError(f"{algorithm} is no algorithm of a block's scan")
+    return RAKING if algorithm == WARP_SCANS and threads % warp_size else algorithm
 
 
 @frozen(eq=False)
@@ -114,15 +128,13 @@ class _WarpScans(BlockScan):
         if not first_warp_has_prefix:
             warp = torch.arange(self.in_warp.shape[1], device=before.device)
             results = self.operator.element.select((warp == 0).unsqueeze(-1), self.in_warp, results)
-        return results.flatten(1, 2)[:, : self.threads]
+        return results.flatten(1, 2)
 
 
 def _warp_scans(values: Tensor, operator: Operator, warp_size: int) -> BlockScan:
     threads = values.shape[1]
-    warps = ceil_div(threads, warp_size)
-    lanes = split(padded(values, warps * warp_size, operator), 1, warps, warp_size)
-    inclusive = warp_scan(lanes, operator)
-    # the last warp's lanes past the block hold identities, which change no total
+    warps = threads // warp_size
+    inclusive = warp_scan(split(values, 1, warps, warp_size), operator)
     totals = inclusive[:, :, -1]
     before = [totals[:, 0]]
     for warp in range(1, warps):

@@ -1,4 +1,4 @@
-"""Lookahead (`cub::detail::warpspeed::warpIncrementalLookahead`): how a block that takes many tiles knows what is before.
+"""Lookahead (`cub::detail::warpspeed::warpIncrementalLookahead`): how a block of many tiles knows what comes before.
 
 A block keeps what came before the tile that it took last, and goes on from there: a warp reads the totals of the next
 32 tiles, combines those that have been published without a gap, and repeats that until it arrives at its next tile.

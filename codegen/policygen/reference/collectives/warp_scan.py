@@ -1,4 +1,4 @@
-"""A warp's scan by shuffles (`cub::WarpScan`): in step s each lane combines what the lane 2^s below it has with its own."""
+"""A warp's scan by shuffles (`cub::WarpScan`): a lane combines what the lane 2^s below it has with its own."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ unsigned ones are held by their bits. Anything else is a few int64 words in a tr
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import torch
@@ -64,6 +65,18 @@ class Element:
     def highest(self) -> int:
         """The greatest value of an integer, as it is held."""
         return (1 << (self.bits - 1)) - 1 if self.signed or self.size == 8 else (1 << self.bits) - 1
+
+    def unset(self, *shape: int, device: torch.device | str = "cpu") -> Tensor:
+        """Registers and lanes that nothing has been put into: whatever looks at them goes wrong.
+
+        Args:
+            shape: of the tensor, without the dimension of an element.
+            device: where it is to be.
+        """
+        worst = [1e4, -1e4] if self.is_floating else [0x55, 0x2A] if self.words else [self.highest, self.lowest]
+        count = math.prod((*shape, *self.trailing))
+        values = torch.tensor(worst, dtype=self.dtype, device=device).repeat(count // 2 + 1)
+        return values[:count].reshape(*shape, *self.trailing)
 
     def select(self, condition: Tensor, yes: Tensor, no: Tensor) -> Tensor:
         """Elements by a condition each; the three are broadcast, the trailing dimension of an element apart."""
