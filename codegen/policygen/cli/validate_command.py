@@ -61,6 +61,7 @@ def validate(
     no torch, or it has no such device.
     """
     from policygen.cli.progress import progress
+    from policygen.emit.build_state import validation_folder
     from policygen.resolve.candidate import NoPolicy
     from policygen.resolve.instance import UnknownTarget
     from policygen.resolve.key import InvalidKey
@@ -69,6 +70,7 @@ def validate(
     _check_torch(device)
     from policygen.validate import report
     from policygen.validate.cases import plan
+    from policygen.validate.validation import keep_records
     from policygen.validate.validation import validate as make
 
     names = _names(session, algorithms)
@@ -87,6 +89,7 @@ def validate(
             found = make(made, quick=quick, seed=seed, only=problem, jobs=jobs, progress=advance)
         except WorkerLost as error:
             stop([str(error)], NOT_RUN)
+    keep_records(found, validation_folder(session.project.root.folder), quick=quick, seed=seed, only=problem)
     match session.output_format:
         case "json":
             session.answer(report.as_dict(found))

@@ -184,13 +184,13 @@ class ReduceKernel(ReferenceKernel[ReduceProblem, ReduceInputs]):
         bound = sum_bound(terms.abs().to(torch.float64).sum(), additions(case, problem), terms.dtype, roundings)
         return {"total": Close(total, bound)}
 
-    def coverage(self, case: Case, problem: ReduceProblem) -> Mapping[str, int]:
+    def coverage(self, case: Case, problem: ReduceProblem) -> Mapping[str, range]:
         """See ReferenceKernel."""
         plan = _plan(case, problem)
         if problem.num_items == 0 or plan.single_tile:
-            return {SINGLE_TILE: problem.num_items}
-        second = {SECOND_PASS: plan.partials} if plan.passes == 2 and problem.has_data else {}
-        return {FIRST_PASS: problem.num_items, **second}
+            return {SINGLE_TILE: range(problem.num_items)}
+        second = {SECOND_PASS: range(plan.partials)} if plan.passes == 2 and problem.has_data else {}
+        return {FIRST_PASS: range(problem.num_items), **second}
 
 
 def operators_of(case: Case) -> tuple[Operator, ...]:

@@ -96,7 +96,7 @@ class _Maker:
     ) -> None:
         self._instance = instance
         self._name = name
-        self._struct = resolver.rules.algorithm.policy
+        self._algorithm = resolver.rules.algorithm
         self._rows = rows
         self._device = device
 
@@ -106,10 +106,11 @@ class _Maker:
         return Case(
             target=self._instance.name,
             kernel=self._name,
+            algorithm=self._algorithm.name,
             given=first.given,
             keys=tuple(row.resolution.key for row in self._rows),
             policy=first.policy,
-            struct=self._struct,
+            struct=self._algorithm.policy,
             point=f"{first.resolution.origin}/{first.resolution.point}",
             warp_size=warp_size,
             capability=_capability(self._instance),

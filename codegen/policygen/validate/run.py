@@ -87,8 +87,8 @@ def generator(case: Case, problem: Problem, seed: int) -> torch.Generator:
     return made
 
 
-def _uncovered(log: TileLog, coverage: Mapping[str, int]) -> str | None:
-    return next((found for name, n in coverage.items() if (found := log.fault(name, n)) is not None), None)
+def _uncovered(log: TileLog, coverage: Mapping[str, range]) -> str | None:
+    return next((found for name, items in coverage.items() if (found := log.fault(name, items)) is not None), None)
 
 
 def _different(outputs: Mapping[str, torch.Tensor], expected: Mapping[str, Any]) -> str | None:

@@ -5,12 +5,18 @@ from __future__ import annotations
 import json
 import shlex
 from functools import partial
+from pathlib import Path
 
 import torch
 from attrs import frozen
 
+from policygen.reference.catalogue import source_digest
 from policygen.reference.contract.case import Case
 from policygen.validate.cases import Plan
+from policygen.validate.records import FailureRecord
+from policygen.validate.records import forget
+from policygen.validate.records import note
+from policygen.validate.records import policy_address
 from policygen.validate.run import Failure
 from policygen.validate.run import Outcome
 from policygen.validate.run import run_case
@@ -110,6 +116,28 @@ def validate(
     found = dict(each_done(work, tasks, DEFAULT_JOBS if jobs is None else jobs, progress))
     tell = partial(_judged, quick=quick, seed=seed)
     return Validation(made, tuple(tell(case, found[task]) for case, task in zip(made.cases, tasks, strict=True)))
+
+
+def keep_records(found: Validation, folder: Path, *, quick: bool, seed: int, only: str) -> None:
+    """Notes the cases that failed, and forgets records of what was run again and passed."""
+    for one in found.judged:
+        case, failure = one.case, one.failure
+        record = FailureRecord(
+            policy=policy_address(case.target, case.algorithm, case.policy),
+            kernel=case.kernel,
+            source=source_digest(case.kernel),
+            key=", ".join(f"{name}={value}" for name, value in case.given.items()),
+            warp_size=case.warp_size,
+            problem=only if failure is None else failure.problem,
+            seed=seed,
+            quick=quick,
+            reason="" if failure is None else failure.reason,
+            reproduce=one.reproduce,
+        )
+        if failure is None:
+            forget(folder, record)
+        else:
+            note(folder, record)
 
 
 def _judged(case: Case, outcome: Outcome, *, quick: bool, seed: int) -> Judged:

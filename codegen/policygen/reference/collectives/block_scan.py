@@ -1,7 +1,7 @@
 """A block's exclusive scan of one value of each thread (`cub::BlockScan`), in the orders of its algorithms.
 
-- BLOCK_SCAN_WARP_SCANS (blocks of whole warps; others are raked): each warp scans its lanes; the warps' totals are combined one after the other; a thread has
-  what came before its warp, then what came before it in its warp.
+- BLOCK_SCAN_WARP_SCANS: each warp scans its lanes; the warps' totals are combined one after the other; a thread has
+  what came before its warp, then what came before it in its warp. Blocks that are not whole warps are raked instead.
 - BLOCK_SCAN_RAKING: the threads of one warp rake a segment each (upsweep), that warp scans their results, and each of
   them scans its segment again, seeded (downsweep). BLOCK_SCAN_RAKING_MEMOIZE keeps segments in registers: same order.
 
@@ -29,7 +29,6 @@ from policygen.reference.collectives.warp_scan import shifted_up
 from policygen.reference.collectives.warp_scan import warp_scan
 from policygen.reference.values.elements import split
 from policygen.reference.values.operators import Operator
-
 
 WARP_SCANS: Final = "BLOCK_SCAN_WARP_SCANS"
 RAKING: Final = "BLOCK_SCAN_RAKING"

@@ -27,6 +27,7 @@ class Case:
     Attributes:
         target: name of the target.
         kernel: name of the reference kernel.
+        algorithm: name of the algorithm whose policy it is.
         given: the common key that represents the others, as people write it.
         keys: the whole keys of the class: they differ in enumerators (types, operators) only.
         policy: the policy.
@@ -40,6 +41,7 @@ class Case:
 
     target: str
     kernel: str
+    algorithm: str
     given: Mapping[str, Any]
     keys: tuple[Record, ...]
     policy: Record

@@ -14,8 +14,11 @@ A = TypeVar("A")
 B = TypeVar("B")
 C = TypeVar("C")
 
-BEYOND_INT32: Final = 2**31 + 1
+BEYOND_INT32: Final = 2**31 + 12_345
 """A number of items that a signed 32-bit offset does not hold; for index arithmetic alone."""
+
+LAST_TILES: Final = 1_000
+"""So many tiles are enough for that, where there would be millions: they begin before 2^31 and end beyond."""
 
 
 def sizes(tile_items: int, *, vector: int = 1, blocks: int = 5, quick: bool) -> tuple[int, ...]:

@@ -62,25 +62,28 @@ class TileLog:
             torch.equal(self.table(name), other.table(name)) for name in self.kernels
         )
 
-    def fault(self, kernel: str, num_items: int) -> str | None:
-        """Where a kernel's tiles do not cover [0, num_items) exactly once; None if they do."""
+    def fault(self, kernel: str, items: range) -> str | None:
+        """Where a kernel's tiles do not cover some items exactly once, and no others; None if they do."""
         table = self.table(kernel)
         begins, ends = table[:, 1], table[:, 2]
         if bool((begins > ends).any()):
             return f"{kernel}: a tile ends before it begins"
-        order = torch.argsort(begins, stable=True)
-        begins, ends = begins[order], ends[order]
+        if bool((begins[1:] < begins[:-1]).any()):
+            order = torch.argsort(begins, stable=True)
+            begins, ends = begins[order], ends[order]
         filled = begins < ends
         begins, ends = begins[filled], ends[filled]
-        expected = torch.cat([torch.zeros(1, dtype=torch.int64), ends])
-        found = torch.cat([begins, torch.tensor([num_items])])
+        expected = torch.cat([torch.tensor([items.start]), ends])
+        found = torch.cat([begins, torch.tensor([items.stop])])
         wrong = torch.nonzero(expected != found)
         if wrong.numel() == 0:
             return None
         at, begin = int(expected[wrong[0, 0]]), int(found[wrong[0, 0]])
         what = f"items [{at}, {begin}) are in no tile" if at < begin else f"items [{begin}, {at}) are in two tiles"
-        return f"{kernel}: {what} (of {num_items} items)"
+        return f"{kernel}: {what} (of {items.start} to {items.stop})"
 
 
 def _integers(values: Tensor | range) -> Tensor:
-    return torch.tensor(values, dtype=torch.int64) if isinstance(values, range) else values.to("cpu", torch.int64)
+    if isinstance(values, range):
+        return torch.arange(values.start, values.stop, values.step)
+    return values.to("cpu", torch.int64)
