@@ -210,4 +210,20 @@ FAULTS = (
         instead="yield torch.arange(vectors * vector, valid - 1)",
         target="sm_100",
     ),
+    Fault(
+        kernel="reduce",
+        what="an accumulator drops a bin too many when a larger number comes",
+        module="collectives.reproducible",
+        text="torch.where(source >= 0, counts, 0)",
+        instead="torch.where(source >= 1, counts, 0)",
+        given={"determinism": "gpu_to_gpu"},
+    ),
+    Fault(
+        kernel="reduce",
+        what="units of some bins are doubled",
+        module="collectives.reproducible",
+        text="self.unit - self.width * bin_ + shift for bin_",
+        instead="self.unit - self.width * bin_ + shift + (bin_ + shift) % 2 for bin_",
+        given={"determinism": "gpu_to_gpu"},
+    ),
 )

@@ -75,5 +75,5 @@ def _imports(module: str) -> Iterator[str]:
 
 
 def _file(module: str) -> Path | None:
-    file = _FOLDER.joinpath(*module.removeprefix(f"{_PACKAGE}.").split(".")).with_suffix(".py")
-    return file if file.is_file() else None
+    place = _FOLDER.joinpath(*module.removeprefix(f"{_PACKAGE}.").split("."))
+    return next((file for file in (place.with_suffix(".py"), place / "__init__.py") if file.is_file()), None)

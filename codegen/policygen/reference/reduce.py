@@ -18,6 +18,10 @@ Error of a floating-point sum: each item passes through at most k additions, k =
 result is off by at most ((1 + u)^k - 1) times the sum of the absolute items (see `contract.error_bounds`). Blocks that
 add atomically count as one addition each. Minimum, maximum and integers are exact; NaN loses against numbers.
 
+With `gpu_to_gpu` (sums of float32 and float64) threads keep accumulators whose sums do not depend on their order
+(`collectives.reproducible`, with the error of it), and stride by the threads of the grid
+(`collectives.reduce_reproducible`): the same bits on every device and grid. Each is run on two grids here.
+
 Not modelled: single-instruction warp reductions of integers (`redux.sync`), which give the same bits.
 """
 
@@ -44,6 +48,10 @@ from policygen.reference.collectives.agent_reduce import agent_of
 from policygen.reference.collectives.agent_reduce import consecutive
 from policygen.reference.collectives.agent_reduce import record_tiles
 from policygen.reference.collectives.agent_reduce import strip_mined
+from policygen.reference.collectives.reduce_reproducible import record_chunks
+from policygen.reference.collectives.reduce_reproducible import reproducible_total
+from policygen.reference.collectives.reproducible import binned_sum
+from policygen.reference.collectives.reproducible import lost
 from policygen.reference.contract.case import FEW_BLOCKS
 from policygen.reference.contract.case import Case
 from policygen.reference.contract.comparison import Close
@@ -71,6 +79,9 @@ FIRST_PASS: Final = "DeviceReduceKernel"
 SINGLE_TILE: Final = "DeviceReduceSingleTileKernel"
 SECOND_PASS: Final = "DeviceReduceSingleTileKernel of partial results"
 
+_OTHER_GRID: Final = "totals that differ on another grid"
+_FEWER_BLOCKS: Final = 3
+_REPRODUCIBLE: Final = ("float32", "float64")
 _ATOMIC: Final = ("int32", "uint32", "uint64", "float32", "float64")
 _MOST_ITEMS: Final = 1 << 21
 
@@ -117,11 +128,13 @@ class ReduceKernel(ReferenceKernel[ReduceProblem, ReduceInputs]):
     """See the module."""
 
     def keys(self, common: Sequence[Given]) -> Iterator[Given]:
-        """The common keys, and sums that promise nothing: the atomic kernel adds, and does nothing else."""
+        """The common keys, and sums that promise less or more: the kernels for these add, and do nothing else."""
         yield from common
         for given in common:
             if given["operation_t"] == "plus" and given["accum_t"] in _ATOMIC:
                 yield {**given, "determinism": Determinism.NOT_GUARANTEED.value}
+            if given["operation_t"] == "plus" and given["accum_t"] in _REPRODUCIBLE:
+                yield {**given, "determinism": Determinism.GPU_TO_GPU.value}
 
     def problems(self, case: Case, *, quick: bool) -> Iterator[ReduceProblem]:
         """See ReferenceKernel."""
@@ -130,7 +143,7 @@ class ReduceKernel(ReferenceKernel[ReduceProblem, ReduceInputs]):
         few = FEW_BLOCKS.max_blocks
         edges = sizes(tile, vector=case.policy.multi_tile.vec_size, blocks=few, quick=quick)
         found = combinations(
-            edges, operators, lambda operator: patterns_of(operator.element), tile + 5, alike=similar, quick=quick
+            edges, operators, lambda operator: _patterns(case, operator), tile + 5, alike=similar, quick=quick
         )
         for number, (num_items, operator, pattern) in enumerate(found):
             yield ReduceProblem(num_items, operator, pattern, few, misaligned=number % 2)
@@ -155,6 +168,8 @@ class ReduceKernel(ReferenceKernel[ReduceProblem, ReduceInputs]):
     def run(self, case: Case, problem: ReduceProblem, inputs: ReduceInputs, log: TileLog) -> Mapping[str, Tensor]:
         """See ReferenceKernel."""
         plan = _plan(case, problem)
+        if _is_reproducible(case):
+            return _reproducible(case, problem, inputs, log)
         if not problem.has_data:
             assert plan.share is not None
             record_tiles(strip_mined(plan.share), problem.num_items, plan.tile_items, FIRST_PASS, log)
@@ -181,16 +196,19 @@ class ReduceKernel(ReferenceKernel[ReduceProblem, ReduceInputs]):
         if problem.operator.exact:
             return {"total": Exact(exact_fold(terms, problem.operator))}
         total, roundings = exact_sum(terms)
+        if _is_reproducible(case):
+            return _expected_reproducible(inputs, total, roundings)
         bound = sum_bound(terms.abs().to(torch.float64).sum(), additions(case, problem), terms.dtype, roundings)
         return {"total": Close(total, bound)}
 
-    def coverage(self, case: Case, problem: ReduceProblem) -> Mapping[str, range]:
+    def coverage(self, case: Case, problem: ReduceProblem) -> Mapping[str, int]:
         """See ReferenceKernel."""
         plan = _plan(case, problem)
+        prefix = "Deterministic" if _is_reproducible(case) else ""
         if problem.num_items == 0 or plan.single_tile:
-            return {SINGLE_TILE: range(problem.num_items)}
-        second = {SECOND_PASS: range(plan.partials)} if plan.passes == 2 and problem.has_data else {}
-        return {FIRST_PASS: range(problem.num_items), **second}
+            return {prefix + SINGLE_TILE: problem.num_items}
+        second = {prefix + SECOND_PASS: plan.partials} if plan.passes == 2 and problem.has_data else {}
+        return {prefix + FIRST_PASS: problem.num_items, **second}
 
 
 def operators_of(case: Case) -> tuple[Operator, ...]:
@@ -201,6 +219,42 @@ def operators_of(case: Case) -> tuple[Operator, ...]:
         if element is not None:
             found[RECOGNISED.get(key.operation_t, opaque_plus)(element)] = None
     return tuple(found)
+
+
+def _is_reproducible(case: Case) -> bool:
+    return bool(case.key.determinism == Determinism.GPU_TO_GPU.value)
+
+
+def _patterns(case: Case, operator: Operator) -> tuple[str, ...]:
+    """Inputs for an operator; accumulators by bins know no infinities, and of denormals only those of float32."""
+    known = patterns_of(operator.element)
+    if not _is_reproducible(case):
+        return known
+    finite = known[: known.index("denormals")]
+    return (*finite, "denormals") if operator.element.name == "float32" else finite
+
+
+def _reproducible(case: Case, problem: ReduceProblem, inputs: ReduceInputs, log: TileLog) -> dict[str, Tensor]:
+    """The total, and whether it is another one on a grid of fewer blocks."""
+    if not problem.has_data:
+        record_chunks(problem.num_items, log)
+        return {}
+    if problem.num_items == 0:
+        return {"total": inputs.initial, _OTHER_GRID: torch.tensor(0)}
+    operator = binned_sum(problem.operator.element)
+    totals: list[Tensor] = []
+    for own, noted in ((problem, log), (evolve(problem, max_blocks=_FEWER_BLOCKS), TileLog())):
+        plan = _plan(case, own)
+        total = reproducible_total(inputs.values, inputs.initial, operator, case.policy, plan, case.warp_size, noted)
+        totals.append(total)
+    return {"total": totals[0], _OTHER_GRID: (totals[0] != totals[1]).sum()}
+
+
+def _expected_reproducible(inputs: ReduceInputs, total: Tensor, roundings: int) -> dict[str, Expectation]:
+    """Off by what no bin keeps, three additions in float64, and two roundings to the result's type."""
+    absolute = inputs.values.abs().to(torch.float64).sum() + inputs.initial.abs().to(torch.float64)
+    bound = sum_bound(absolute, 2, inputs.values.dtype, roundings + 3) + lost(inputs.values)
+    return {"total": Close(total, bound), _OTHER_GRID: Exact(torch.tensor(0))}
 
 
 def additions(case: Case, problem: ReduceProblem) -> int:

@@ -217,9 +217,9 @@ class ScanKernel(ReferenceKernel[ScanProblem, ScanInputs]):
             found["results that differ in another run"] = Exact(torch.tensor(0))
         return found
 
-    def coverage(self, case: Case, problem: ScanProblem) -> Mapping[str, range]:  # noqa: ARG002 - the same for all
+    def coverage(self, case: Case, problem: ScanProblem) -> Mapping[str, int]:  # noqa: ARG002 - the same for all
         """See ReferenceKernel."""
-        return {KERNEL_NAME: range(problem.num_items)}
+        return {KERNEL_NAME: problem.num_items}
 
 
 _MOST_ITEMS: Final = 1 << 21

@@ -87,8 +87,13 @@ def generator(case: Case, problem: Problem, seed: int) -> torch.Generator:
     return made
 
 
-def _uncovered(log: TileLog, coverage: Mapping[str, range]) -> str | None:
-    return next((found for name, items in coverage.items() if (found := log.fault(name, items)) is not None), None)
+def _uncovered(log: TileLog, coverage: Mapping[str, int | range]) -> str | None:
+    for name, promised in coverage.items():
+        items = promised if isinstance(promised, range) else range(promised)
+        found = log.fault(name, items)
+        if found is not None:
+            return found
+    return None
 
 
 def _different(outputs: Mapping[str, torch.Tensor], expected: Mapping[str, Any]) -> str | None:

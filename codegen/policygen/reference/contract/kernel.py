@@ -99,8 +99,11 @@ class ReferenceKernel(ABC, Generic[P, I]):
     def expected(self, case: Case, problem: P, inputs: I) -> Mapping[str, Expectation]:
         """What the outputs have to be, found in another way: exact, or in float64 with a bound that is derived."""
 
-    def coverage(self, case: Case, problem: P) -> Mapping[str, range]:  # noqa: ARG002 - for those that override it
-        """The items that the tiles of each kernel have to cover, each exactly once, by the kernel's name in the log."""
+    def coverage(self, case: Case, problem: P) -> Mapping[str, int | range]:  # noqa: ARG002 - for those that override it
+        """The items that the tiles of each kernel have to cover, each exactly once, by the kernel's name in the log.
+
+        A number stands for the items from 0 on.
+        """
         return {}
 
     def unbound(self, case: Case) -> Mapping[str, str]:  # noqa: ARG002 - for those that override it
