@@ -311,6 +311,10 @@ def _striped(plan: TransformPlan, begins: Tensor) -> Tensor:
 def _vectors(case: Case, plan: TransformPlan, begins: Tensor) -> Tensor:
     """Thread t takes whole vectors, `threads` vectors apart: int64 [tiles, vectors, threads, vec_size]."""
     vector = case.policy.vectorized.vec_size
+    if vector.bit_count() != 1 or plan.items_per_thread % vector:
+        raise ValueError(
+            f"no vector of {vector} elements divides {plan.items_per_thread} items: CUB does not compile it"
+        )
     word = torch.arange(plan.items_per_thread // vector).unsqueeze(-1) * plan.threads_per_block
     first = (word + torch.arange(plan.threads_per_block)) * vector
     in_tile: Tensor = first.unsqueeze(-1) + torch.arange(vector)

@@ -130,7 +130,14 @@ def agent_of(policy: Mapping[str, Any], operator: Operator, warp_size: int, capa
 
     Loads are vectorised only where the vector is more than an item, divides the items of a thread, and the element
     has 8 bytes at most (ATTEMPT_VECTORIZATION).
+
+    Raises:
+        ValueError: the operator does not commute, and striped loads do not keep the order of items.
     """
+    if not operator.commutative:
+        raise ValueError(
+            f"{operator} does not commute: a reduction with striped loads does not keep the order of items"
+        )
     items = policy["items_per_thread"]
     vector = min(items, policy["vec_size"])
     if vector < 1 or items % vector or operator.element.size > _LARGEST_VECTORISED:
