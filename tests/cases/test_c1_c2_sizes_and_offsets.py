@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -22,6 +24,11 @@ from policygen.reference.values.operators import plus
 from policygen.validate.run import generator
 
 FLOAT = ELEMENTS["float32"]
+KEYS: dict[str, dict[str, Any]] = {
+    "reduce": {"accum_t": "float32", "operation_t": "plus", "offset_size": 4},
+    "scan": {"input_type": "float32", "operation_t": "plus", "offset_size": 4},
+    "transform": {"output": {"value_type_size": 4}, "inputs": [{"value_type_size": 4}]},
+}
 
 
 @pytest.mark.parametrize("arguments", [(0, 4, 256), (-1, 4, 256), (5, 0, 256), (5, 4, 0)])
@@ -65,18 +72,10 @@ def test_rounding_up_to_tiles_does_not_wrap() -> None:
     assert max(end for block in range(100) for _, end in share.strip_mine(block).tile_ranges()) == 2**31 - 1
 
 
-@pytest.mark.parametrize("kernel", ["reduce", "scan", "transform"])
+@pytest.mark.parametrize("kernel", list(KEYS))
 def test_tiles_past_the_range_of_an_int_cover_their_items(packaged: Project, kernel: str) -> None:
     reference = kernel_of(kernel)
-    case = case_of(
-        packaged,
-        kernel,
-        **{
-            "reduce": {"accum_t": "float32", "operation_t": "plus", "offset_size": 4},
-            "scan": {"input_type": "float32", "operation_t": "plus", "offset_size": 4},
-            "transform": {"output": {"value_type_size": 4}, "inputs": [{"value_type_size": 4}]},
-        }[kernel],
-    )
+    case = case_of(packaged, kernel, **KEYS[kernel])
     (problem,) = (p for p in reference.problems(case, quick=True) if p.num_items == BEYOND_INT32)
     log = TileLog()
     reference.run(case, problem, reference.inputs(case, problem, generator(case, problem, 0)), log)

@@ -175,8 +175,8 @@ FAULTS = (
         kernel="transform",
         what="vectors are taken though a pointer is not aligned to them",
         module="transform",
-        text="return all(x.is_aligned(x.size * case.policy.vectorized.vec_size) for x in arrays)",
-        instead="return any(x.is_aligned(x.size * case.policy.vectorized.vec_size) for x in arrays)",
+        text="return all(x.is_aligned(x.size * _vector(case)) for x in arrays)",
+        instead="return any(x.is_aligned(x.size * _vector(case)) for x in arrays)",
     ),
     Fault(
         kernel="transform",

@@ -145,7 +145,7 @@ class TransformKernel(ReferenceKernel[TransformProblem, TransformInputs]):
         full = begins[ends - begins == plan.tile_items]
         if case.policy.algorithm == "vectorized" and _can_vectorize(case, arrays):
             index = _vectors(case, plan, full)
-            vector = case.policy.vectorized.vec_size
+            vector = _vector(case)
             misaligned = sum(not x.is_aligned(x.size * vector) for x in arrays)
         else:
             index = _striped(plan, full)
@@ -230,7 +230,16 @@ def _is_async(case: Case) -> bool:
 
 def _can_vectorize(case: Case, arrays: Sequence[Array]) -> bool:
     """Whether all pointers are aligned to vectors; that sizes are powers of two is the policy's to know."""
-    return all(x.is_aligned(x.size * case.policy.vectorized.vec_size) for x in arrays)
+    return all(x.is_aligned(x.size * _vector(case)) for x in arrays)
+
+
+def _vector(case: Case) -> int:
+    """Elements of a vector. Raises ValueError for one that CUB does not compile."""
+    own = case.policy.vectorized
+    vector = int(own.vec_size)
+    if vector.bit_count() != 1 or own.items_per_thread % vector:
+        raise ValueError(f"no vector of {vector} elements divides {own.items_per_thread} items: CUB refuses the policy")
+    return vector
 
 
 def _plan(case: Case, problem: TransformProblem, arrays: Sequence[Array]) -> TransformPlan:
@@ -310,11 +319,7 @@ def _striped(plan: TransformPlan, begins: Tensor) -> Tensor:
 
 def _vectors(case: Case, plan: TransformPlan, begins: Tensor) -> Tensor:
     """Thread t takes whole vectors, `threads` vectors apart: int64 [tiles, vectors, threads, vec_size]."""
-    vector = case.policy.vectorized.vec_size
-    if vector.bit_count() != 1 or plan.items_per_thread % vector:
-        raise ValueError(
-            f"no vector of {vector} elements divides {plan.items_per_thread} items: CUB does not compile it"
-        )
+    vector = _vector(case)
     word = torch.arange(plan.items_per_thread // vector).unsqueeze(-1) * plan.threads_per_block
     first = (word + torch.arange(plan.threads_per_block)) * vector
     in_tile: Tensor = first.unsqueeze(-1) + torch.arange(vector)
