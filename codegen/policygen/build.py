@@ -8,6 +8,7 @@ from typing import Any
 from typing import TypeAlias
 
 from attrs import asdict
+from attrs import evolve
 from attrs import frozen
 
 from policygen import __version__
@@ -30,6 +31,9 @@ from policygen.model.problems import Problem
 from policygen.model.problems import SpecError
 from policygen.model.record import Record
 from policygen.project import Project
+from policygen.prove.against_models import Held
+from policygen.prove.against_models import held_against
+from policygen.prove.models import Models
 from policygen.resolve.instance import TargetInstance
 from policygen.resolve.instance import common_facts
 from policygen.resolve.instance import family_members
@@ -58,6 +62,7 @@ class AlgorithmReport:
         files: paths of the algorithm's files, relative to the output folder.
         warnings: keys without a policy and policies that exceed a limit.
         folds: of a family, the kernels that its common keys need.
+        evidence: the policies for which there is compiled evidence, where there is any, and of how many.
     """
 
     algorithm: str
@@ -67,6 +72,7 @@ class AlgorithmReport:
     files: tuple[str, ...]
     warnings: tuple[str, ...]
     folds: FoldFigures | None = None
+    evidence: tuple[int, int] | None = None
 
 
 @frozen
@@ -91,6 +97,7 @@ class TargetReport:
                     "files": list(a.files),
                     "warnings": list(a.warnings),
                     "kernels": None if a.folds is None else asdict(a.folds),
+                    "evidence": None if a.evidence is None else list(a.evidence),
                 }
                 for a in self.algorithms
             ],
@@ -230,10 +237,30 @@ def _done(project: Project, targets: Sequence[str], task: _Task) -> _Result:
         if not task.target:
             return _reachability(project, targets)
         variants = _variants(project, task)
+        held = _held(project, task)
     except SpecError as error:
         return error
     files = algorithm_files(_facts(project, task.target), variants, project.spec.vocabulary, project.root.settings)
-    return _Made(files, _algorithm_report(variants, files.artifacts))
+    report = _algorithm_report(variants, files.artifacts)
+    if held is not None:
+        counts = (held.compiled, held.policies)
+        report = evolve(report, warnings=(*report.warnings, *held.warnings), evidence=counts)
+    return _Made(files, report)
+
+
+def _held(project: Project, task: _Task) -> Held | None:
+    """The policies of a chip against the evidence that there is; None where there is none."""
+    target = project.spec.targets.get(task.target)
+    if target is not None and target.architectures:
+        return None
+    evidence = project.evidence(task.target, task.algorithm)
+    if evidence is None:
+        return None
+    instance = project.target(task.target)
+    proxy = instance.target.proxy
+    compiled_as = instance if proxy is None else project.target(proxy.target)
+    models = Models(rules_for(project.spec, compiled_as, task.algorithm))
+    return held_against(project.resolver(task.target, task.algorithm), models, evidence)
 
 
 def _members(project: Project, name: str) -> tuple[TargetInstance, ...]:

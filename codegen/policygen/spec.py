@@ -29,6 +29,7 @@ from policygen.model.types import Scalar
 from policygen.model.types import Struct
 from policygen.model.types import Type
 from policygen.scaling import ScalingRule
+from policygen.tune import Tune
 
 Path: TypeAlias = tuple[str, ...]
 """A policy field: the names from the root record down."""
@@ -290,6 +291,7 @@ class Algorithm:
     cub: CubBinding | None
     cpp: tuple[CppParameter, ...]
     kernels: tuple[Kernel, ...]
+    tune: Tune | None
     scope: Scope = field(repr=False)
     domains: Domains = field(repr=False)
     lists: Mapping[str, ListType] = field(repr=False)

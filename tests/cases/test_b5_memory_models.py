@@ -163,6 +163,14 @@ def test_a_reduction_keeps_its_tile_in_registers(packaged: Project) -> None:
     assert "registers-per-block of multi_tile: 20,480 of 65,536 registers, margin 45,056" in lines
 
 
+@pytest.mark.parametrize(("target", "limit"), [("sm_52", "65,536"), ("sm_53", "32,768"), ("sm_62", "32,768")])
+def test_registers_of_a_block_are_held_against_the_limit_of_a_block(packaged: Project, target: str, limit: str) -> None:
+    """On 5.3 and 6.2 a block may have half of what the multiprocessor has."""
+    lines = [line for line in reduce_lines(packaged, target, "float32") if line.startswith("registers-per-block")]
+    assert lines
+    assert all(f" of {limit} registers" in line for line in lines)
+
+
 @pytest.mark.parametrize("accum_t", ["int8", "float32", "float64", "int128"])
 @pytest.mark.parametrize("target", ["bi100", "sm_60", "sm_90", "sm_120"])
 def test_the_scratch_of_a_reduction_is_a_few_hundred_bytes(packaged: Project, target: str, accum_t: str) -> None:

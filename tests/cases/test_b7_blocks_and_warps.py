@@ -124,7 +124,7 @@ FACTS = {
     "warp_size": "64",
     "max_threads_per_block": "512",
     "max_smem_per_block": '"64 KiB"',
-    "registers_per_sm": "65536",
+    "max_registers_per_block": "65536",
     "max_registers_per_thread": "255",
     "nvcc": '"13.0"',
 }

@@ -12,7 +12,7 @@ import pytest
 
 from cli.conftest import Run
 
-COMMANDS = ("build", "check", "explain", "list", "parity", "resolve")
+COMMANDS = ("audit", "build", "check", "explain", "list", "parity", "resolve")
 REDUCE = ("--target", "bi100", "--algorithm", "reduce")
 KEY = ("--key", "accum_t=float32", "--key", "operation_t=plus", "--key", "offset_size=4")
 
@@ -35,7 +35,7 @@ def test_every_command_has_the_common_options_and_explains_each(run: Run, comman
     result = run(command, "--help")
     assert result.exit_code == 0
     options = [line for line in result.stdout.splitlines() if line.startswith("  -")]
-    forms = "text|json|markdown" if command == "parity" else "text|json"
+    forms = "text|json|markdown" if command in ("audit", "parity") else "text|json"
     for name in ("--project DIR", f"--format [{forms}]", "-q, --quiet", "-v, --verbose", "-h, --help"):
         assert any(name in line for line in options), name
     # an option without help ends with its metavar

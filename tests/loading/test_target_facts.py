@@ -45,6 +45,7 @@ SM = (TARGETS / "sm.toml").read_text("utf-8")
         ("max_threads_per_block", "1024", "assumed"),
         ("max_threads_per_sm", "8192", "measured"),
         ("registers_per_sm", "65536", "assumed"),
+        ("max_registers_per_block", "65536", "assumed"),
         ("max_registers_per_thread", "255", "assumed"),
         ("l2_size", "6 MiB", "assumed"),
         ("memory_bandwidth", "900 GB/s", "documented"),
@@ -69,7 +70,14 @@ def test_bi100_does_not_know() -> None:
     assert unknown == {
         "compute_capability": "no NVIDIA architecture: the reported capability is emulated",
         "fp64_throughput": "never measured",
+        "max_blocks_per_sm": "no source states it",
+        "max_smem_per_block_optin": "no source states whether a kernel may opt in to more",
+        "register_allocation_unit": "no source states it",
+        "reserved_smem_per_block": "no source states it",
+        "sm_partitions": "no source states it",
+        "smem_allocation_unit": "no source states it",
         "smem_per_sm": "no source states it and no device query was kept: occupancy by shared memory is unknown too",
+        "warp_allocation_unit": "no source states it",
     }
 
 
@@ -140,5 +148,9 @@ def test_family_limits(cc: int) -> None:
     assert values["max_registers_per_block"] == (32768 if cc in (53, 62) else 65536)
     assert (values["warp_size"], values["max_threads_per_block"], values["max_smem_per_block"]) == (32, 1024, 49152)
     assert (values["registers_per_sm"], values["max_registers_per_thread"]) == (65536, 255)
+    # cuda_occupancy.h of CUDA 13.0
+    assert (values["register_allocation_unit"], values["warp_allocation_unit"]) == (256, 4)
+    assert values["sm_partitions"] == (2 if cc == 60 else 4)
+    assert values["smem_allocation_unit"] == (256 if cc < 80 else 128)
     assert (values["max_grid_x"], values["max_grid_y"], values["max_grid_z"]) == (2**31 - 1, 65535, 65535)
     assert (values["nvcc"], values["subscription_factor"]) == (1300, 5)

@@ -1,7 +1,12 @@
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 
+from plan.cuda_limits import limits_of
+from policygen.model.facts import EvidenceKind
+from policygen.plan.kernel_resources import KernelResources
+from policygen.plan.occupancy import occupancy
 from policygen.plan.residency import Residency
 from policygen.plan.residency import residency_from_facts
 
@@ -18,6 +23,30 @@ def test_an_unknown_fact_is_not_guessed() -> None:
         residency_from_facts({**FACTS, "blocks_per_sm": None})
     with pytest.raises(ValueError, match="does not know sm_count"):
         residency_from_facts({}, occupancy=1)
+
+
+def test_a_plan_takes_the_occupancy_that_was_computed() -> None:
+    """256 threads of 33 registers are 6 blocks on an H200; 132 multiprocessors and 5 waves of them."""
+    facts = {"sm_count": 132, "subscription_factor": 5}
+    kernel = KernelResources(kernel="sum", threads=256, registers=33, static_smem=44)
+    residency = residency_from_facts(facts, occupancy(limits_of("h200"), kernel))
+    assert (residency.occupancy, residency.max_blocks) == (6, 6 * 132 * 5)
+
+
+def test_a_plan_takes_no_bound_for_an_occupancy() -> None:
+    kernel = KernelResources(kernel="sum", threads=512, static_smem=84)
+    reason = "the occupancy of sum is not known for want of registers of the kernel; give it as a number"
+    with pytest.raises(ValueError, match=reason):
+        residency_from_facts(FACTS, occupancy(limits_of("h200"), kernel))
+    kernel = evolve(kernel, registers=40, registers_are=EvidenceKind.DERIVED)
+    with pytest.raises(ValueError, match="for want of registers that are the compiler's and not a model's"):
+        residency_from_facts(FACTS, occupancy(limits_of("h200"), kernel))
+
+
+def test_a_kernel_that_does_not_fit_has_no_plan() -> None:
+    kernel = KernelResources(kernel="sum", threads=512, registers=200, static_smem=84)
+    with pytest.raises(ValueError, match="sum does not run: not one block of it fits a multiprocessor, for its reg"):
+        residency_from_facts(FACTS, occupancy(limits_of("h200"), kernel))
 
 
 def test_the_tail_is_the_last_wave() -> None:

@@ -122,17 +122,18 @@ def reductions(rng: random.Random) -> list[Storage]:
             found.append(Storage("reduce", cpp, given, constraints="shared-memory of multi_tile"))
     for _ in range(40):
         p, key, kind = block(rng), rng.choice((*PLAIN, *ALIGNED)), rng.choice((*PLAIN, *ALIGNED))
+        offset = rng.choice((I32, I64))
         policy = (
             f"d::agent_reduce_by_key_policy<{counts(p)}, {p['load_algorithm']}, LOAD_DEFAULT, "
             f"{p['scan_algorithm']}, delay>"
         )
         cpp = (
             f"d::reduce_by_key::AgentReduceByKey<{policy}, {key.cpp}*, {key.cpp}*, {kind.cpp}*, {kind.cpp}*, "
-            f"int*, eq, plus, int, {kind.cpp}, NullType>::TempStorage"
+            f"int*, eq, plus, {offset.cpp}, {kind.cpp}, NullType>::TempStorage"
         )
         given = {"lookback": p, "key_size": key.size, "key_alignment": key.alignment}
         given |= {"accum_size": kind.size, "accum_alignment": kind.alignment}
-        found.append(Storage("reduce_by_key", cpp, given))
+        found.append(Storage("reduce_by_key", cpp, given, constraints=f"shared-memory-{offset.size}-byte-offsets"))
     for _ in range(24):
         p, key, length = block(rng) | {"scan_algorithm": WARP_SCANS}, rng.choice((*PLAIN, *BOXES)), rng.choice(PLAIN)
         policy = f"d::agent_reduce_by_key_policy<{counts(p)}, {p['load_algorithm']}, LOAD_DEFAULT, {WARP_SCANS}, delay>"
@@ -167,8 +168,8 @@ def selections(rng: random.Random) -> list[Storage]:
         flags = "NullType*" if flag is NONE else "char*"
         op = "Op" if flag is NONE else "NullType"
         cpp = (
-            f"d::select::AgentSelectIf<{policy}, {kind.cpp}*, {flags}, {kind.cpp}*, {op}, NullType, {offset.cpp}, "
-            "context, SelectImpl::Select>::TempStorage"
+            f"d::select::AgentSelectIf<{policy}, {kind.cpp}*, {flags}, {kind.cpp}*, {op}, NullType, "
+            "d::select::per_partition_offset_t, context, SelectImpl::Select>::TempStorage"
         )
         given = {"lookback": p, "input_size_bytes": kind.size, "input_alignment": kind.alignment}
         given |= {"flag_size_bytes": flag.size, "offset_size_bytes": offset.size}

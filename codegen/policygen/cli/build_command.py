@@ -148,6 +148,7 @@ def _print(session: Session, report: Mapping[str, Any]) -> None:
             click.echo(
                 f"{target['target']}  {algorithm['algorithm']:<{width}}  {algorithm['keys']:>3} keys, "
                 f"{algorithm['distinct']:>3} distinct {policies}, {_kernels(algorithm['kernels'])}"
+                f"{_evidence(algorithm['evidence'])}"
                 f"{_counts(files[path] for path in algorithm['files'])}"
             )
     click.echo(_counts(files.values(), always=("written", "unchanged")))
@@ -158,6 +159,11 @@ def _kernels(figures: Mapping[str, Any] | None) -> str:
     if figures is None:
         return ""
     return f"{figures['contiguous']} kernels under the C++17 rule and {figures['by_value']} under the C++20 rule, "
+
+
+def _evidence(counts: Sequence[int] | None) -> str:
+    """For how many policies the compiler's figures are known; policies with elements of other sizes count apart."""
+    return "" if counts is None else f"compiled evidence for {counts[0]} of {counts[1]}, "
 
 
 def _counts(statuses: Iterable[str], always: Sequence[str] = ()) -> str:

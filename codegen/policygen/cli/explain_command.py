@@ -24,12 +24,17 @@ def explain(
 ) -> None:
     """Tell how a policy came about, step by step, with the evidence behind the facts it rests on.
 
+    A line for each kernel says how many blocks of it a multiprocessor holds, what limits them and what is left.
+
     Exit status 1 if the target has no policy for the key.
     """
+    from policygen.prove.resources import KernelUse
     from policygen.resolve.explanation import explanation
 
     resolver = resolver_for(session, target, algorithm, assumed)
-    told = explanation(resolver.rules, resolve_one(resolver, key_parts))
+    resolution = resolve_one(resolver, key_parts)
+    use = KernelUse(resolver.rules, session.project.evidence(resolver.rules.target, algorithm))
+    told = explanation(resolver.rules, resolution, use.of(resolution))
     if session.as_json:
         session.answer(told.as_dict())
         return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from typing import Any
 
@@ -11,6 +10,7 @@ import click
 from policygen.cli.session import Session
 from policygen.cli.session import command as make_command
 from policygen.cli.session import refuse
+from policygen.cli.tables import columns
 from policygen.model.capabilities import KNOWN_CAPABILITIES
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def list_things(session: Session, what: str, algorithm: str | None, archs: str |
     if session.as_json:
         session.answer(rows)
         return
-    for line in _columns([[_shown(value) for value in row.values()] for row in rows]):
+    for line in columns([[_shown(value) for value in row.values()] for row in rows]):
         click.echo(line)
 
 
@@ -150,12 +150,6 @@ def _shown(value: Any) -> str:
         else:
             runs.append([version])
     return ",".join(run[0] if len(run) == 1 else f"{run[0]}..{run[-1]}" for run in runs)
-
-
-def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows as lines, each column as wide as its widest value."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(v.ljust(w) for v, w in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 command = list_things

@@ -26,6 +26,7 @@ from policygen.cli.session import AnswerUnwritten
 from policygen.cli.session import one_line
 
 COMMANDS = {
+    "audit": "Show a target's limits, and what its kernels take of them.",
     "build": "Write headers and Python tables for targets.",
     "check": "Say whether the generated files are what the specs say.",
     "explain": "Tell how a policy came about, step by step.",

@@ -18,6 +18,7 @@ from policygen.cli.session import command as make_command
 from policygen.cli.session import one_line
 from policygen.cli.session import refuse
 from policygen.cli.session import stop
+from policygen.cli.tables import markdown_cell
 
 if TYPE_CHECKING:
     from policygen.parity.compare import PointMismatches
@@ -240,7 +241,7 @@ def _markdown(answer: Mapping[str, Any]) -> Iterator[str]:
     yield "|---|---:|---:|---|"
     for row in answer["algorithms"]:
         if row["not_comparable"]:
-            yield f"| {row['algorithm']} | - | - | not comparable: {_cell(row['not_comparable'])} |"
+            yield f"| {row['algorithm']} | - | - | not comparable: {markdown_cell(row['not_comparable'])} |"
             continue
         differ = sum(point["policies"] for point in row["points"])
         yield f"| {row['algorithm']} | {row['policies']:,} | {differ:,} | {len(row['points']) or ''} |"
@@ -256,8 +257,8 @@ def _markdown(answer: Mapping[str, Any]) -> Iterator[str]:
             fields = [f"{field['field']}: {field['ours']} -> {field['cccl']}" for field in point["fields"]]
             places = " or ".join([f"{point['point']} ({point['location']})", *point["or_edit"]])
             yield (
-                f"| {places} | {'<br>'.join(map(_cell, fields))} | {point['policies']:,} "
-                f"| {_range(answer, point['architectures'])} | `{_cell(_example(point))}` |"
+                f"| {places} | {'<br>'.join(map(markdown_cell, fields))} | {point['policies']:,} "
+                f"| {_range(answer, point['architectures'])} | `{markdown_cell(_example(point))}` |"
             )
     if answer["unknown_headers"]:
         yield ""
@@ -291,10 +292,6 @@ def _range(answer: Mapping[str, Any], architectures: Iterable[str]) -> str:
 
 def _version(cc: int) -> str:
     return f"{cc // 10}.{cc % 10}"
-
-
-def _cell(text: str) -> str:
-    return one_line(text).replace("|", "\\|")
 
 
 def _counted(number: int, noun: str) -> str:

@@ -14,6 +14,8 @@ from policygen.emit.comparison import Artifact
 from policygen.emit.cpp.expressions import identifier as cpp_identifier
 from policygen.emit.cpp.header import CppHeader
 from policygen.emit.cpp.header import cpp_header
+from policygen.emit.cpp.tune_header import TuneHeader
+from policygen.emit.cpp.tune_header import tune_header
 from policygen.emit.python.module import PythonModule
 from policygen.emit.python.module import python_module
 from policygen.emit.variants import Variants
@@ -50,7 +52,7 @@ class TargetFacts:
 
 @frozen
 class AlgorithmFiles:
-    """Header and module of one algorithm, and what the target's other files say of them."""
+    """Headers and module of one algorithm, and what the target's other files say of them."""
 
     header: str
     module: str
@@ -61,7 +63,7 @@ class AlgorithmFiles:
 def algorithm_files(
     target: TargetFacts, variants: Variants, vocabulary: Vocabulary, settings: ProjectSettings
 ) -> AlgorithmFiles:
-    """Makes the header and the module of an algorithm; nothing is written.
+    """Makes the headers and the module of an algorithm; nothing is written.
 
     Args:
         target: whose files they are.
@@ -102,8 +104,11 @@ class _TargetEmitter:
     def algorithm(self, variants: Variants) -> AlgorithmFiles:
         module = python_module(variants)
         header = cpp_header(variants, self._vocabulary)
-        artifacts = (self._header(header, variants, module.spec_hash), self._module(module, variants))
-        return AlgorithmFiles(header.name, module.name, module.spec_hash, artifacts)
+        artifacts = [self._header(header, variants, module.spec_hash), self._module(module, variants)]
+        form = tune_header(variants, self._vocabulary)
+        if form is not None:
+            artifacts.append(self._tune_header(form, variants, module.spec_hash))
+        return AlgorithmFiles(header.name, module.name, module.spec_hash, tuple(artifacts))
 
     def binding(self, algorithms: Sequence[AlgorithmFiles]) -> tuple[Artifact, ...]:
         return (self._umbrella(algorithms), self._package(algorithms), self._runtime(), self._typed())
@@ -126,6 +131,14 @@ class _TargetEmitter:
             body=header.body,
         )
         return self._artifact(f"include/policygen/{self._folder}/tuning_{header.name}.cuh", text)
+
+    def _tune_header(self, form: TuneHeader, variants: Variants, spec_hash: str) -> Artifact:
+        text = _template("cuda/cub_tuning.cuh.j2").render(
+            banner=[*_banner(self._target.name, variants.algorithm.title, self._command, spec_hash), *form.notes],
+            header=form,
+            definitions=form.definitions,
+        )
+        return self._artifact(f"include/policygen/{self._folder}/cub_tuning_{form.name}.cuh", text)
 
     def _umbrella(self, algorithms: Sequence[AlgorithmFiles]) -> Artifact:
         conflicts = [c for fact in self._target.facts.values() for c in fact.conflicts]

@@ -29,6 +29,8 @@ from policygen.loading.needs import ConstraintDocument
 from policygen.loading.needs import Needs
 from policygen.loading.needs import NeutralDocument
 from policygen.loading.toml_positions import KeyPath
+from policygen.loading.tune import TuneDocument
+from policygen.loading.tune import read_tune
 from policygen.model.fact_names import FACT_NAMES
 from policygen.model.problems import did_you_mean
 from policygen.model.ranges import Interval
@@ -151,6 +153,7 @@ class AlgorithmDocument:
     cpp: dict[str, CppDocument] = Factory(dict)
     kernel: list[KernelDocument] = Factory(list)
     empty_block: EmptyBlockDocument | None = None
+    tune: TuneDocument | None = None
 
 
 TARGET = RecordType(Struct("target", tuple(StructField(name, INT64) for name in FACT_NAMES)))
@@ -243,6 +246,7 @@ class _AlgorithmReader:
             cub=self.cub(),
             cpp=parameters,
             kernels=kernels(needs, document.kernel, parameters, constraints),
+            tune=read_tune(collector, document.tune, self.cub(), key, policy),
             scope=rules_scope,
             domains=rules_domains,
             lists=dict(self.lists),

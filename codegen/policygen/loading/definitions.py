@@ -41,6 +41,7 @@ ROLE_RANGES = {
     Role.THREADS: Interval(0, 1024),
     Role.ITEMS: Interval(0, 2**16),
     Role.VECTOR: Interval(0, 2**10),
+    Role.STAGES: Interval(0, 2**6),
 }
 """What a count may be at most anywhere: threads by CUDA's launch limit, the others generously."""
 

@@ -40,10 +40,16 @@ FACT_NAMES: Final[dict[str, FactName]] = {
         FactName("registers_per_sm", _COUNT, "32-bit registers of a multiprocessor"),
         FactName("max_registers_per_block", _COUNT, "32-bit registers of a block, at most"),
         FactName("max_registers_per_thread", _COUNT, "32-bit registers of a thread, at most"),
+        FactName("register_allocation_unit", _COUNT, "registers, of which a warp gets a whole multiple"),
+        FactName("warp_allocation_unit", _COUNT, "warps, to whose multiple a block's count when its registers do"),
+        FactName("sm_partitions", _COUNT, "parts of a multiprocessor, each with its share of the registers"),
         FactName("max_smem_per_block", _BYTES, "shared memory that a block may declare statically"),
-        FactName("max_smem_per_block_optin", _BYTES, "shared memory of a block when the kernel opts in"),
+        FactName(
+            "max_smem_per_block_optin", _BYTES, "shared memory of a block when the kernel opts in, without the reserve"
+        ),
         FactName("reserved_smem_per_block", _BYTES, "shared memory that the driver takes from every block", True),
-        FactName("smem_per_sm", _BYTES, "shared memory of a multiprocessor"),
+        FactName("smem_allocation_unit", _BYTES, "shared memory, of which a block gets a whole multiple"),
+        FactName("smem_per_sm", _BYTES, "shared memory of a multiprocessor, the reserve of every block included"),
         FactName("max_grid_x", _COUNT, "blocks of a grid along x, at most"),
         FactName("max_grid_y", _COUNT, "blocks of a grid along y, at most"),
         FactName("max_grid_z", _COUNT, "blocks of a grid along z, at most"),

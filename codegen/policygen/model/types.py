@@ -147,6 +147,7 @@ class Role(Enum):
     THREADS = "threads"
     ITEMS = "items"
     VECTOR = "vector"
+    STAGES = "stages"
 
 
 @frozen

@@ -10,6 +10,7 @@ from attrs import frozen
 from policygen.plan.counts import INT32_MAX
 from policygen.plan.counts import ceil_div
 from policygen.plan.counts import checked
+from policygen.plan.occupancy import Occupancy
 
 SUBSCRIPTION_FACTOR: Final = 5
 """Blocks of a grid a resident block (`cub::detail::subscription_factor`)."""
@@ -75,21 +76,38 @@ class Residency:
         return Waves(blocks, self.resident_blocks, waves, tail)
 
 
-def residency_from_facts(facts: Mapping[str, int | None], occupancy: int | None = None) -> Residency:
+def residency_from_facts(facts: Mapping[str, int | None], occupancy: int | Occupancy | None = None) -> Residency:
     """The residency that a target's facts describe.
 
     Args:
         facts: effective values by fact name; None for unknown.
-        occupancy: resident blocks a multiprocessor where the kernel's own is known; the fact `blocks_per_sm` else.
+        occupancy: resident blocks a multiprocessor where the kernel's own is known, as a number or as computed; the
+            fact `blocks_per_sm` else.
 
     Raises:
-        ValueError: a fact that is needed is unknown.
+        ValueError: a fact that is needed is unknown; or of the computed occupancy no more is known than a bound, or
+            not even one block fits.
     """
     return Residency(
         sm_count=_known(facts, "sm_count"),
-        occupancy=_known(facts, "blocks_per_sm") if occupancy is None else occupancy,
+        occupancy=_blocks(facts, occupancy),
         subscription_factor=_known(facts, "subscription_factor"),
     )
+
+
+def _blocks(facts: Mapping[str, int | None], occupancy: int | Occupancy | None) -> int:
+    if occupancy is None:
+        return _known(facts, "blocks_per_sm")
+    if not isinstance(occupancy, Occupancy):
+        return occupancy
+    name = occupancy.kernel.kernel
+    if occupancy.blocks is None or occupancy.at_most or occupancy.at_least:
+        missing = ", ".join(occupancy.unknown) or "registers that are the compiler's and not a model's"
+        raise ValueError(f"the occupancy of {name} is not known for want of {missing}; give it as a number")
+    if occupancy.blocks == 0:
+        limiting = " and ".join(resource.value for resource in occupancy.limited_by)
+        raise ValueError(f"{name} does not run: not one block of it fits a multiprocessor, for its {limiting}")
+    return occupancy.blocks
 
 
 def _known(facts: Mapping[str, int | None], name: str) -> int:

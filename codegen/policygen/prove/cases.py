@@ -14,6 +14,7 @@ from attrs import evolve
 from attrs import field
 from attrs import frozen
 
+from policygen.fold.key_classes import key_classes
 from policygen.fold.table import Row
 from policygen.fold.table import policy_table
 from policygen.kernels import Kernel
@@ -26,6 +27,7 @@ from policygen.prove.cpp_types import CppArgument
 from policygen.prove.cpp_types import CppTypes
 from policygen.prove.cpp_types import constant
 from policygen.resolve.candidate import Overlay
+from policygen.resolve.instance import TargetInstance
 from policygen.resolve.passes import evaluators
 from policygen.resolve.resolver import Resolver
 from policygen.resolve.specialise import Rules
@@ -122,7 +124,7 @@ def cases(resolver: Resolver) -> Cases:
     algorithm = resolver.rules.algorithm
     maker = CaseMaker(resolver.rules)
     table = policy_table(resolver)
-    groups: dict[tuple[Any, ...], list[tuple[Row, tuple[CppArgument, ...]]]] = {}
+    rows: list[tuple[Row, tuple[tuple[Any, ...], ...]]] = []
     unproved = [Unproved(algorithm.name, given, reason) for given, reason in table.refused]
     for row in table.rows:
         try:
@@ -130,8 +132,11 @@ def cases(resolver: Resolver) -> Cases:
         except ValueError as error:
             unproved.append(Unproved(algorithm.name, row.given, str(error)))
             continue
-        groups.setdefault((row.policy, tuple(a.shape for a in arguments)), []).append((row, arguments))
-    found = [maker.case(*min(rows, key=_rank), len(rows)) for rows in groups.values()]
+        rows.append((row, tuple(a.shape for a in arguments)))
+    found: list[PolicyCase] = []
+    for alike in key_classes(rows):
+        row = min(alike.rows, key=_rank)
+        found.append(maker.case(row, maker.arguments(row), len(alike.rows)))
     return Cases(tuple(case for case in found if case.kernels), tuple(unproved))
 
 
@@ -141,6 +146,7 @@ class CaseMaker:
     def __init__(self, rules: Rules) -> None:
         self._algorithm = rules.algorithm
         self._lets = evaluators(rules)
+        self._target = _of_target(rules.instance)
         self._types = CppTypes(self._algorithm.cpp)
         self._kernels = tuple(
             (kernel, compiled(kernel.when), compiled(kernel.threads), compiled(kernel.dynamic))
@@ -153,7 +159,7 @@ class CaseMaker:
 
     def case(self, row: Row, arguments: Sequence[CppArgument], keys: int) -> PolicyCase:
         """The policy of a row, with the kernels that are launched for it."""
-        names = Overlay(LazyNames(row.resolution.key, self._lets), row.policy)
+        names = Overlay(LazyNames({**row.resolution.key, **self._target}, self._lets), row.policy)
         made = tuple(
             KernelCase(kernel, instance(kernel.instance, arguments), int(threads(names)), int(dynamic(names)))
             for kernel, when, threads, dynamic in self._kernels
@@ -167,9 +173,22 @@ class CaseMaker:
         return self.case(row, self.arguments(row), case.keys)
 
 
-def _rank(entry: tuple[Row, tuple[CppArgument, ...]]) -> tuple[int, ...]:
+class _Facts(dict[str, int]):
+    """The facts that are known; asking for another one is an error in one line."""
+
+    def __missing__(self, name: str) -> int:
+        raise ValueError(f"a kernel depends on {name}, which the target does not know")
+
+
+def _of_target(instance: TargetInstance) -> dict[str, Any]:
+    """What expressions may say of a target beside key and policy."""
+    known = {name: fact.value for name, fact in instance.facts.items() if fact.value is not None}
+    return {"target": _Facts(known), "cc": instance.cc, "nvcc": known.get("nvcc")}
+
+
+def _rank(row: Row) -> tuple[int, ...]:
     """Orders the keys of a case: the best known types first, and otherwise the order of the table."""
-    values = [value for value in entry[0].given.values() if isinstance(value, str)]
+    values = [value for value in row.given.values() if isinstance(value, str)]
     return tuple(_PREFERRED.index(value) if value in _PREFERRED else len(_PREFERRED) for value in values)
 
 

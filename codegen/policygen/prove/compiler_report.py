@@ -6,6 +6,7 @@ import re
 from typing import Final
 from typing import TypeAlias
 
+from attrs import evolve
 from attrs import field
 from attrs import frozen
 
@@ -79,6 +80,7 @@ def outcomes(said: str) -> dict[int, Outcome]:
     number: int | None = None
     frame = (0, 0, 0)
     entry = ""
+    in_entry = False
     last: int | None = None
     for line in said.splitlines():
         if (over := _OVERFLOW.search(line)) is not None:
@@ -90,20 +92,19 @@ def outcomes(said: str) -> dict[int, Outcome]:
             case = _CASE.search(entry)
             number, frame = (None if case is None else int(case[1])), (0, 0, 0)
         elif "Function properties for" in line:
-            properties_of = line.rsplit(" ", 1)[1]
-            in_entry = properties_of == entry
+            in_entry = line.rsplit(" ", 1)[1] == entry
         elif (stack := _FRAME.search(line)) is not None:
             if in_entry:
                 frame = (int(stack[1]), int(stack[2]), int(stack[3]))
         elif (used := _USED.search(line)) is not None and number is not None:
-            found[number] = Resources(int(used[1]), int(used[2] or 0), *frame)
-            last, number = number, None
+            if number not in found:  # of a kernel that does not fit ptxas may say both
+                found[number] = Resources(int(used[1]), int(used[2] or 0), *frame)
+                last = number
+            number = None
         elif (took := _TIME.search(line)) is not None and last is not None:
             known = found[last]
             assert isinstance(known, Resources)
-            found[last] = Resources(
-                known.registers, known.shared, known.stack, known.spill_stores, known.spill_loads, float(took[1])
-            )
+            found[last] = evolve(known, milliseconds=float(took[1]))
             last = None
     return found
 

@@ -97,6 +97,15 @@ struct is_not_initial
   __host__ __device__ bool operator()(const T& item) const { return !(item == T{}); }
 };
 
+// A function of an index.
+struct clear
+{
+  char* bytes;
+
+  template <class Index>
+  __host__ __device__ void operator()(Index index) const { bytes[index] = 0; }
+};
+
 // Something that reads all inputs and has another result type.
 template <class Result>
 struct combined

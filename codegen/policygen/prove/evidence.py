@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import re
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -22,6 +23,8 @@ from policygen.prove.compiler_report import Resources
 
 COLUMNS: Final = ("registers", "shared", "stack", "spill_stores", "spill_loads")
 """The numbers of a kernel, in the order of a row."""
+
+_BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
 @frozen
@@ -158,7 +161,11 @@ def _lines(evidence: Evidence) -> Iterator[str]:
         yield f"key = {_toml(policy.key)}"
         yield "[policy.kernels]"
         for name, found in policy.kernels.items():
-            yield f"{name} = {_toml([getattr(found, column) for column in COLUMNS])}"
+            yield f"{_toml_key(name)} = {_toml([getattr(found, column) for column in COLUMNS])}"
+
+
+def _toml_key(name: str) -> str:
+    return name if _BARE.fullmatch(name) else _toml(name)
 
 
 def _toml(value: Any) -> str:

@@ -104,7 +104,8 @@ def plan(project: Project, name: str, algorithms: Sequence[str]) -> Plan:
     instance = project.target(name)
     proxy = instance.target.proxy
     compiled_as = instance if proxy is None else project.target(proxy.target)
-    if "compute_capability" not in compiled_as.facts and compiled_as.target.reference_cc is not None:
+    capability = compiled_as.facts.get("compute_capability")
+    if compiled_as.target.reference_cc is not None and (capability is None or capability.value is None):
         raise NotProvable(
             f"{instance.name}: no compiler for it is known; its spec may name an architecture that stands for it: "
             'proxy = { target = "sm_75", reason = "..." }'

@@ -33,6 +33,9 @@ import torch
 from attrs import frozen
 from torch import Tensor
 
+from policygen.plan.kernel_resources import KernelResources
+from policygen.plan.limits import limits_from_facts
+from policygen.plan.occupancy import occupancy
 from policygen.plan.residency import Residency
 from policygen.plan.transform_plan import ItemBounds
 from policygen.plan.transform_plan import TransformPlan
@@ -289,14 +292,12 @@ def _async_plan(case: Case, problem: TransformProblem, inputs: Sequence[Array], 
 
 
 def _resident_blocks(case: Case, threads: int, shared_bytes: int) -> int:
-    """Blocks of a multiprocessor by threads and shared memory; 0 where a block needs more than there is."""
-    facts = case.facts
-    limit, whole = facts.get("max_smem_per_block"), facts.get("smem_per_sm")
-    if limit is None or whole is None or shared_bytes > limit:
-        return 0 if limit is None or shared_bytes > limit else 1
-    by_shared = whole // (shared_bytes + (facts.get("reserved_smem_per_block") or 0))
-    by_threads = (facts.get("max_threads_per_sm") or threads) // threads
-    return min(by_shared, by_threads, facts.get("max_blocks_per_sm") or by_threads)
+    """Blocks of a multiprocessor; 0 where a block needs more shared memory than one gets that does not opt in."""
+    limits = limits_from_facts(case.facts)
+    if limits.max_smem_per_block is None or shared_bytes > limits.max_smem_per_block:
+        return 0
+    kernel = KernelResources(kernel=KERNEL_NAME, threads=threads, static_smem=0, dynamic_smem=shared_bytes)
+    return occupancy(limits, kernel).blocks or 0
 
 
 def _bounds(policy: Mapping[str, Any]) -> ItemBounds:

@@ -1,4 +1,4 @@
-"""The explanation of one resolution: key, steps, facts with their evidence, and what is in conflict."""
+"""The explanation of one resolution: key, steps, occupancy, facts with their evidence, and what is in conflict."""
 
 from __future__ import annotations
 
@@ -9,25 +9,40 @@ from attrs import frozen
 
 from policygen.model.dimensions import format_value
 from policygen.model.facts import EffectiveFact
+from policygen.plan.kernel_resources import KernelResources
+from policygen.plan.limits import Limits
+from policygen.plan.occupancy import occupancy
+from policygen.resolve.occupancy import limits_of
+from policygen.resolve.occupancy import occupancy_data
+from policygen.resolve.occupancy import occupancy_line
 from policygen.resolve.resolver import Resolution
 from policygen.resolve.specialise import Rules
 
 
 @frozen
 class Explanation:
-    """A resolution, told. `as_dict` is the same for programs."""
+    """A resolution, told. `as_dict` is the same for programs.
+
+    Attributes:
+        facts: those that the rules looked at.
+        limits: what the target has of threads, registers and shared memory.
+        kernels: what the kernels behind the policy take of them.
+    """
 
     target: str
     algorithm: str
     resolution: Resolution
     facts: tuple[EffectiveFact, ...]
+    limits: Limits
+    kernels: tuple[KernelResources, ...] = ()
 
     def lines(self) -> list[str]:
         """The explanation as text, a line each."""
-        key = ", ".join(f"{name}={_shown(value)}" for name, value in self.resolution.key.as_dict().items())
+        key = ", ".join(f"{name}={as_given(value)}" for name, value in self.resolution.key.as_dict().items())
         found = [f"{self.algorithm} on {self.target}", f"key: {key}"]
         found += [str(step) for step in self.resolution.trace]
         found += [f"policy: {line}" for line in _policy_lines(self.resolution.policy.as_dict())]
+        found += [f"occupancy: {occupancy_line(occupancy(self.limits, kernel))}" for kernel in self.kernels]
         found += [f"fact: {_fact(fact)}" for fact in self.facts]
         found += [f"conflict: {conflict}" for fact in self.facts for conflict in fact.conflicts]
         return found
@@ -48,16 +63,17 @@ class Explanation:
                 "source": self.resolution.point_rule.source,
             },
             "trace": [str(step) for step in self.resolution.trace],
+            "occupancy": [occupancy_data(occupancy(self.limits, kernel)) for kernel in self.kernels],
             "facts": {fact.name: _fact(fact) for fact in self.facts},
             "conflicts": [str(conflict) for fact in self.facts for conflict in fact.conflicts],
         }
 
 
-def explanation(rules: Rules, resolution: Resolution) -> Explanation:
-    """Explains a resolution by the rules that gave it."""
+def explanation(rules: Rules, resolution: Resolution, kernels: tuple[KernelResources, ...] = ()) -> Explanation:
+    """Explains a resolution by the rules that gave it, and how many blocks of its kernels are resident."""
     facts = rules.instance.facts
     used = tuple(facts[name] for name in rules.facts_used if name in facts)
-    return Explanation(rules.target, rules.algorithm.name, resolution, used)
+    return Explanation(rules.target, rules.algorithm.name, resolution, used, limits_of(rules.instance), kernels)
 
 
 def _fact(fact: EffectiveFact) -> str:
@@ -71,13 +87,13 @@ def _fact(fact: EffectiveFact) -> str:
     return text
 
 
-def _shown(value: Any) -> str:
+def as_given(value: Any) -> str:
     """A value as one writes it with --key: enumerators bare, lists and records as JSON."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
 def _policy_lines(policy: dict[str, Any], at: str = "") -> list[str]:
-    own = ", ".join(f"{name} {_shown(value)}" for name, value in policy.items() if not isinstance(value, dict))
+    own = ", ".join(f"{name} {as_given(value)}" for name, value in policy.items() if not isinstance(value, dict))
     found = [f"{at or 'root'}: {own}"] if own else []
     for name, value in policy.items():
         if isinstance(value, dict):

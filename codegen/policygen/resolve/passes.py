@@ -203,7 +203,7 @@ def _refusal(constraint: Constraint, verdict: _Verdict) -> str:
 
 
 def shrink_step(rules: Rules, path: Path) -> Callable[[int], int | None]:
-    """How a count is lowered: items by one, threads by the target's granule, a vector by half. None at the end."""
+    """How a count is lowered: threads by the target's granule, a vector by half, others by one. None at the end."""
     struct = rules.algorithm.policy
     for name in path[:-1]:
         struct = getattr(struct.by_name[name].type, "struct")  # noqa: B009 - the loader has checked the path

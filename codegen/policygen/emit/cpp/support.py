@@ -19,11 +19,18 @@ class SupportFunction:
     lines: tuple[str, ...]
 
 
-@lru_cache(maxsize=1)
-def support_functions() -> dict[str, SupportFunction]:
-    """All support functions in the order of the template: what one needs stands before it."""
+STANDALONE = "support.cuh"
+"""The template of what needs the standard library alone."""
+
+CUB = "cub_support.cuh"
+"""The template of what CUB forms need."""
+
+
+@lru_cache(maxsize=2)
+def support_functions(template: str = STANDALONE) -> dict[str, SupportFunction]:
+    """All support functions in the order of a template: what one needs stands before it."""
     found: dict[str, SupportFunction] = {}
-    text = (data_dir("templates") / "cuda" / "support.cuh").read_text(encoding="utf-8")
+    text = (data_dir("templates") / "cuda" / template).read_text(encoding="utf-8")
     for block in text.split("//@ ")[1:]:
         head, _, body = block.partition("\n")
         name, *needs = head.split()

@@ -863,6 +863,12 @@ POLICYGEN_FUNCTION constexpr std::int64_t block_scan_bytes(BlockScanAlgorithm al
       raking;
 }
 
+POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory_exclusive_sum(const RadixSortExclusiveSumPolicy& exclusive_sum, int offset_size)
+{
+  return detail::block_scan_bytes(BlockScanAlgorithm::BLOCK_SCAN_RAKING, exclusive_sum.threads_per_block, 32,
+      offset_size, offset_size);
+}
+
 POLICYGEN_FUNCTION constexpr std::int64_t counting_rank_bytes(BlockScanAlgorithm scan_algorithm, int threads, int warp_size, int digits)
 {
   return support::round_up<std::int64_t>(4 * static_cast<std::int64_t>(threads) * (support::greatest(1, digits / 2) +
@@ -920,6 +926,31 @@ POLICYGEN_FUNCTION constexpr std::int64_t block_load_bytes(BlockLoadAlgorithm al
       items, size) : (algorithm == BlockLoadAlgorithm::BLOCK_LOAD_TRANSPOSE || algorithm ==
       BlockLoadAlgorithm::BLOCK_LOAD_WARP_TRANSPOSE ? detail::exchange_bytes(threads, items, size) :
       static_cast<std::int64_t>(1));
+}
+
+POLICYGEN_FUNCTION constexpr std::int64_t block_store_bytes(BlockStoreAlgorithm algorithm, int threads, int warp_size, int items, int size)
+{
+  return algorithm == BlockStoreAlgorithm::BLOCK_STORE_WARP_TRANSPOSE_TIMESLICED ? detail::exchange_bytes(warp_size,
+      items, size) + 16 : (algorithm == BlockStoreAlgorithm::BLOCK_STORE_TRANSPOSE || algorithm ==
+      BlockStoreAlgorithm::BLOCK_STORE_WARP_TRANSPOSE ? detail::exchange_bytes(threads, items, size) + 16 :
+      static_cast<std::int64_t>(1));
+}
+
+POLICYGEN_FUNCTION constexpr std::int64_t lookback_prefix_bytes(int size, int alignment)
+{
+  return alignment + 3 * static_cast<std::int64_t>(size);
+}
+
+POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory_scan(int offset_size, const ScanPolicy& scan)
+{
+  return
+      support::greatest<std::int64_t>(support::greatest<std::int64_t>(detail::block_load_bytes(scan.lookback.load_algorithm,
+      scan.lookback.threads_per_block, 32, scan.lookback.items_per_thread, offset_size),
+      detail::block_store_bytes(scan.lookback.store_algorithm, scan.lookback.threads_per_block, 32,
+      scan.lookback.items_per_thread, offset_size)),
+      support::round_up<std::int64_t>(detail::lookback_prefix_bytes(offset_size, offset_size), 16) +
+      detail::block_scan_bytes(scan.lookback.scan_algorithm, scan.lookback.threads_per_block, 32, offset_size,
+      offset_size));
 }
 
 POLICYGEN_FUNCTION constexpr std::int64_t need_of_shared_memory_downsweep_of_downsweep(const RadixSortDownsweepPolicy& downsweep, int key_size, int offset_size, int value_size)
@@ -1189,6 +1220,13 @@ POLICYGEN_FUNCTION constexpr bool fits([[maybe_unused]] const key& k, [[maybe_un
   {
     return false;
   }
+  // shared-memory-exclusive-sum: DeviceRadixSortExclusiveSumKernel: cub::BlockScan of its own choice over the digits'
+  // offsets
+  if (p.algorithm == RadixSortAlgorithm::onesweep && detail::need_of_shared_memory_exclusive_sum(p.exclusive_sum,
+      k.offset_size) > 49152)
+  {
+    return false;
+  }
   // shared-memory-onesweep: AgentRadixSortOnesweep::TempStorage: keys, values or ranking, beside the digits' offsets
   if (p.algorithm == RadixSortAlgorithm::onesweep && detail::need_of_shared_memory_onesweep(dominant_size,
       k.offset_size, p.onesweep) > 49152)
@@ -1198,6 +1236,12 @@ POLICYGEN_FUNCTION constexpr bool fits([[maybe_unused]] const key& k, [[maybe_un
   // onesweep-rank: AgentRadixSortOnesweep: static assertion
   if (p.algorithm == RadixSortAlgorithm::onesweep && (p.onesweep.rank_algorithm ==
       RadixRankAlgorithm::RADIX_RANK_BASIC || p.onesweep.rank_algorithm == RadixRankAlgorithm::RADIX_RANK_MEMOIZE))
+  {
+    return false;
+  }
+  // shared-memory-scan: AgentScan::TempStorage
+  if (p.algorithm == RadixSortAlgorithm::multi_pass && detail::need_of_shared_memory_scan(k.offset_size, p.scan) >
+      49152)
   {
     return false;
   }

@@ -18,9 +18,9 @@ SPEC_HASHES: dict[str, str] = {
     "find_bound_sorted_values": "8abd5067d8bbc56b",
     "for_each": "6763dedb7fd6c48b",
     "histogram": "3f0a25de97a5bf40",
-    "merge": "d24d49b98ba94634",
-    "merge_sort": "8b574c2f0f047bc6",
-    "radix_sort": "4e484c80a7b05796",
+    "merge": "d7c7bc89d56870c7",
+    "merge_sort": "ecce07c0877b0f19",
+    "radix_sort": "906e8ddc80d631a6",
     "reduce": "cd97c613c4198763",
     "reduce_by_key": "642999d5ac9d7e52",
     "rle_encode": "b7bfba6694f9fc36",
@@ -30,7 +30,7 @@ SPEC_HASHES: dict[str, str] = {
     "segmented_radix_sort": "a023ca8b3dad079f",
     "segmented_reduce": "da50f25f12417191",
     "segmented_scan": "c1f66952552c8034",
-    "segmented_sort": "ec9a12c6da4b8693",
+    "segmented_sort": "d28200d85f3eadab",
     "select_if": "89f0f295db30908f",
     "three_way_partition": "3bffd65c7882b79f",
     "topk": "96cec52635650cab",
@@ -52,6 +52,7 @@ class Hardware(Record):
     device_count: int  # 4, measured
     l2_size: int  # 6 MiB, assumed
     launch_latency: int  # 6.2 us, measured
+    max_registers_per_block: int  # 65536, assumed
     max_registers_per_thread: int  # 255, assumed
     max_smem_per_block: int  # 48 KiB, assumed
     max_threads_per_block: int  # 1024, assumed
@@ -64,7 +65,14 @@ class Hardware(Record):
     warp_size: int  # 64, measured
     compute_capability: int | None  # no NVIDIA architecture: the reported capability is emulated
     fp64_throughput: int | None  # never measured
+    max_blocks_per_sm: int | None  # no source states it
+    max_smem_per_block_optin: int | None  # no source states whether a kernel may opt in to more
+    register_allocation_unit: int | None  # no source states it
+    reserved_smem_per_block: int | None  # no source states it
+    sm_partitions: int | None  # no source states it
+    smem_allocation_unit: int | None  # no source states it
     smem_per_sm: int | None  # no source states it and no device query was kept: occupancy by shared memory is unknown too
+    warp_allocation_unit: int | None  # no source states it
 
 
 HARDWARE = Hardware(
@@ -76,6 +84,7 @@ HARDWARE = Hardware(
     device_count=4,
     l2_size=6291456,
     launch_latency=6200,
+    max_registers_per_block=65536,
     max_registers_per_thread=255,
     max_smem_per_block=49152,
     max_threads_per_block=1024,
@@ -88,7 +97,14 @@ HARDWARE = Hardware(
     warp_size=64,
     compute_capability=None,
     fp64_throughput=None,
+    max_blocks_per_sm=None,
+    max_smem_per_block_optin=None,
+    register_allocation_unit=None,
+    reserved_smem_per_block=None,
+    sm_partitions=None,
+    smem_allocation_unit=None,
     smem_per_sm=None,
+    warp_allocation_unit=None,
 )
 
 

@@ -55,10 +55,14 @@ class Hardware(Record):
     max_threads_per_block: int  # 1024, documented
     max_threads_per_sm: int  # 2048, documented
     nvcc: int  # 13.0, assumed
+    register_allocation_unit: int  # 256, documented
     registers_per_sm: int  # 65536, documented
     reserved_smem_per_block: int  # 1 KiB, documented
+    sm_partitions: int  # 4, documented
+    smem_allocation_unit: int  # 128 B, documented
     smem_per_sm: int  # 228 KiB, documented
     subscription_factor: int  # 5, documented
+    warp_allocation_unit: int  # 4, documented
     warp_size: int  # 32, documented
 
 
@@ -74,10 +78,14 @@ HARDWARE = Hardware(
     max_threads_per_block=1024,
     max_threads_per_sm=2048,
     nvcc=1300,
+    register_allocation_unit=256,
     registers_per_sm=65536,
     reserved_smem_per_block=1024,
+    sm_partitions=4,
+    smem_allocation_unit=128,
     smem_per_sm=233472,
     subscription_factor=5,
+    warp_allocation_unit=4,
     warp_size=32,
 )
 
