@@ -46,6 +46,7 @@ from policygen.resolve.witness import reachability
 from policygen.resolve.witness import reference_reachability
 from policygen.resolve.witness import warnings_of
 from policygen.spec import Target
+from policygen.validate.records import policy_address
 from policygen.workers import Progress
 from policygen.workers import each_done
 
@@ -57,6 +58,7 @@ class AlgorithmReport:
     Attributes:
         keys: how many common keys have a policy.
         distinct: how many of these policies differ.
+        policies: addresses of these policies, by which failed validations are noted.
         files: paths of the algorithm's files, relative to the output folder.
         warnings: keys without a policy and policies that exceed a limit.
         folds: of a family, the kernels that its common keys need.
@@ -66,6 +68,7 @@ class AlgorithmReport:
     algorithm: str
     keys: int
     distinct: int
+    policies: tuple[str, ...]
     files: tuple[str, ...]
     warnings: tuple[str, ...]
     folds: FoldFigures | None = None
@@ -90,6 +93,7 @@ class TargetReport:
                     "algorithm": a.algorithm,
                     "keys": a.keys,
                     "distinct": a.distinct,
+                    "policies": list(a.policies),
                     "files": list(a.files),
                     "warnings": list(a.warnings),
                     "kernels": None if a.folds is None else asdict(a.folds),
@@ -295,9 +299,10 @@ def _algorithm_report(variants: Variants, artifacts: Sequence[Artifact]) -> Algo
         warnings.append(f"{text} ({_counted(len(keys), 'key')}, {next(iter(keys))} first)")
     name = variants.algorithm.name
     files = tuple(sorted(str(artifact.path) for artifact in artifacts))
-    policies = {row.policy for table in tables for row in table.rows}
+    policies = dict.fromkeys(row.policy for table in tables for row in table.rows)
+    addresses = tuple(policy_address(tables[0].target, name, policy) for policy in policies)
     told = tuple(dict.fromkeys(warnings))
-    return AlgorithmReport(name, len(tables[0].rows), len(policies), files, told, _folds(variants))
+    return AlgorithmReport(name, len(tables[0].rows), len(policies), addresses, files, told, _folds(variants))
 
 
 def _folds(variants: Variants) -> FoldFigures | None:

@@ -16,6 +16,7 @@ from policygen.cli.session import command as make_command
 from policygen.cli.session import refuse
 from policygen.cli.session import stop
 from policygen.emit.build_state import BuildState
+from policygen.emit.build_state import validation_folder
 
 
 @make_command
@@ -27,7 +28,11 @@ from policygen.emit.build_state import BuildState
     help="A target to build, such as bi100 or sm_90; give the option once for each.",
 )
 @click.option("--all", "all_targets", is_flag=True, help="Build every target that policygen.toml lists.")
-@click.option("--strict", is_flag=True, help="Exit with status 1 if there is a warning; files are written anyway.")
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Exit with status 1 if there is a warning, or a policy whose validation failed; files are written anyway.",
+)
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
@@ -52,7 +57,10 @@ def build(session: Session, targets: tuple[str, ...], all_targets: bool, strict:
     else:
         report = _made(session, targets, jobs, state, inputs)
     _print(session, report)
-    if strict and _warnings(report):
+    failed = [] if state is None else _failed_validations(state, report)
+    for line in failed:
+        session.say(f"warning: {line}")
+    if strict and (failed or _warnings(report)):
         raise SystemExit(FAILED)
 
 
@@ -94,6 +102,17 @@ def _made(
     files = report["files"] | dict.fromkeys(map(str, written.written), "written")
     files |= dict.fromkeys(map(str, written.removed), "removed")
     return report | {"edited": [str(path) for path in written.edited], "files": dict(sorted(files.items()))}
+
+
+def _failed_validations(state: BuildState, report: Mapping[str, Any]) -> list[str]:
+    """Policies of this build that `validate` found to fail, with the command that shows it."""
+    folder = validation_folder(state.folder)
+    if not folder.is_dir():
+        return []
+    from policygen.validate.records import failures
+
+    built = [a["policies"] for target in report["targets"] for a in target["algorithms"]]
+    return [str(record) for record in failures(folder, (address for own in built for address in own))]
 
 
 def _canonical(session: Session, names: Sequence[str]) -> list[str]:
@@ -162,8 +181,7 @@ def _data(report: Mapping[str, Any]) -> dict[str, Any]:
     files: Mapping[str, str] = report["files"]
     statuses = list(files.values())
     targets = [
-        target
-        | {"algorithms": [a | {"files": {path: files[path] for path in a["files"]}} for a in target["algorithms"]]}
+        target | {"algorithms": [_algorithm_data(algorithm, files) for algorithm in target["algorithms"]]}
         for target in report["targets"]
     ]
     counts = {status: statuses.count(status) for status in ("written", "unchanged", "removed")}
@@ -174,6 +192,12 @@ def _data(report: Mapping[str, Any]) -> dict[str, Any]:
         "edited": report["edited"],
         "files": dict(files),
     }
+
+
+def _algorithm_data(algorithm: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, Any]:
+    """An algorithm's report without the addresses of its policies, which are for `validate` alone."""
+    told = {name: value for name, value in algorithm.items() if name != "policies"}
+    return told | {"files": {path: files[path] for path in algorithm["files"]}}
 
 
 def _warnings(report: Mapping[str, Any]) -> list[str]:

@@ -34,6 +34,7 @@ COMMANDS = {
     "parity": "Compare the reference points with CCCL's own selectors.",
     "prove": "Compile CUB's kernels with the policies, and hold the models against the compiler's figures.",
     "resolve": "Give the policy for a key, or for many.",
+    "validate": "Execute a target's policies with reference kernels.",
 }
 
 _EXAMPLES = """\b

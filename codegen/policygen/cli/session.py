@@ -37,6 +37,7 @@ class Session:
 
     Attributes:
         project_dir: a folder of the project.
+        output_format: form of the answer.
         as_json: whether the answer is JSON.
         as_markdown: whether it is Markdown, for commands that offer it.
         quiet: whether remarks and warnings are left out.
@@ -45,6 +46,7 @@ class Session:
 
     def __init__(self, project_dir: Path, output_format: str, quiet: bool, verbose: bool) -> None:
         self.project_dir = project_dir
+        self.output_format = output_format
         self.as_json = output_format == "json"
         self.as_markdown = output_format == "markdown"
         self.quiet = quiet

@@ -28,6 +28,11 @@ _MANIFEST = "manifest.json"
 _STAGING = ".policygen-staging"
 
 
+def validation_folder(project: Path) -> Path:
+    """Where failed validations are noted, below the folder that holds `policygen.toml`."""
+    return project / STATE_FOLDER / "validate"
+
+
 class BuildState:
     """The state of one set of targets of a project.
 
@@ -51,6 +56,11 @@ class BuildState:
         except (OSError, RuntimeError, ValueError):
             return None
         return None if found is None else cls(found, targets)
+
+    @property
+    def folder(self) -> Path:
+        """The folder that holds `policygen.toml`."""
+        return self._folder
 
     def inputs(self) -> str | None:
         """One digest of all that a build depends on; None if part of it cannot be read."""

@@ -14,6 +14,7 @@ from attrs import evolve
 from attrs import field
 from attrs import frozen
 
+from policygen.fold.key_classes import key_classes
 from policygen.fold.table import Row
 from policygen.fold.table import policy_table
 from policygen.kernels import Kernel
@@ -123,7 +124,7 @@ def cases(resolver: Resolver) -> Cases:
     algorithm = resolver.rules.algorithm
     maker = CaseMaker(resolver.rules)
     table = policy_table(resolver)
-    groups: dict[tuple[Any, ...], list[tuple[Row, tuple[CppArgument, ...]]]] = {}
+    rows: list[tuple[Row, tuple[tuple[Any, ...], ...]]] = []
     unproved = [Unproved(algorithm.name, given, reason) for given, reason in table.refused]
     for row in table.rows:
         try:
@@ -131,13 +132,14 @@ def cases(resolver: Resolver) -> Cases:
         except ValueError as error:
             unproved.append(Unproved(algorithm.name, row.given, str(error)))
             continue
-        groups.setdefault((row.policy, tuple(a.shape for a in arguments)), []).append((row, arguments))
+        rows.append((row, tuple(a.shape for a in arguments)))
     found: list[PolicyCase] = []
-    for rows in groups.values():
+    for alike in key_classes(rows):
+        row = min(alike.rows, key=_rank)
         try:
-            found.append(maker.case(*min(rows, key=_rank), len(rows)))
+            found.append(maker.case(row, maker.arguments(row), len(alike.rows)))
         except ValueError as error:
-            unproved += [Unproved(algorithm.name, row.given, str(error)) for row, _ in rows]
+            unproved += [Unproved(algorithm.name, each.given, str(error)) for each in alike.rows]
     return Cases(tuple(case for case in found if case.kernels), tuple(unproved))
 
 
@@ -190,9 +192,9 @@ def _of_target(instance: TargetInstance) -> dict[str, Any]:
     return {"target": _Facts(known), "cc": instance.cc, "nvcc": known.get("nvcc")}
 
 
-def _rank(entry: tuple[Row, tuple[CppArgument, ...]]) -> tuple[int, ...]:
+def _rank(row: Row) -> tuple[int, ...]:
     """Orders the keys of a case: the best known types first, and otherwise the order of the table."""
-    values = [value for value in entry[0].given.values() if isinstance(value, str)]
+    values = [value for value in row.given.values() if isinstance(value, str)]
     return tuple(_PREFERRED.index(value) if value in _PREFERRED else len(_PREFERRED) for value in values)
 
 

@@ -1,0 +1,1 @@
+"""Elements, operators and inputs."""
