@@ -1,0 +1,50 @@
+"""Keys to sort: inputs by pattern that are hard on a sort."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from policygen.reference.values.elements import ELEMENTS
+from policygen.reference.values.elements import Element
+from policygen.reference.values.inputs import make
+from policygen.reference.values.inputs import patterns_of
+from policygen.reference.values.radix_keys import RadixKeys
+
+_FEW = 5
+_WITH_NAN = ("nan", "nans", "bits")
+
+
+def sort_patterns(element: Element, *, nan: bool) -> tuple[str, ...]:
+    """The patterns that keys of a type have, the plainest first.
+
+    Beyond those of all inputs: few different keys, and, for floating-point numbers, any bits: NaN of either sign with
+    any payload among them.
+
+    Args:
+        element: their type.
+        nan: whether NaN has a place in the order.
+    """
+    found = (*patterns_of(element), "few", *(("bits",) if element.is_floating else ()))
+    return found if nan else tuple(pattern for pattern in found if pattern not in _WITH_NAN)
+
+
+def make_keys(pattern: str, element: Element, num_items: int, random: torch.Generator, device: str = "cpu") -> Tensor:
+    """Makes keys: see `policygen.reference.values.inputs.make`."""
+    if pattern == "few":
+        some = make("random", element, _FEW, random)
+        return some[torch.randint(_FEW, (num_items,), generator=random)].to(device)
+    if pattern == "bits":
+        bits = make("random", ELEMENTS[f"uint{element.bits}"], num_items, random)
+        return RadixKeys(element).values(bits).to(device)
+    return make(pattern, element, num_items, random, device)
+
+
+def elements_of_size(size: int) -> tuple[Element, ...]:
+    """All types of keys of so many bytes: what a policy is for whose key says no more."""
+    return tuple(element for element in ELEMENTS.values() if element.size == size)
+
+
+def alike(element: Element) -> bool:
+    """What keys have in common that go wrong for the same reasons."""
+    return element.is_floating
