@@ -131,15 +131,15 @@ class RadixSortKernel(ReferenceKernel[RadixSortProblem, RadixSortInputs]):
             _sizes(case, quick=quick), keys, lambda key: sort_patterns(key, nan=True), middle, alike=alike, quick=quick
         )
         for number, (n, key, pattern) in enumerate(found):
-            bits = _bits(case, key, everything=n < tile or not quick, number=number)
+            bits = _bits(case, key, pattern, everything=n < tile or not quick, number=number)
             portion, adversary = (1 + number % 3) * tile, ADVERSARIES[number % 3]
             yield RadixSortProblem(n, key, pattern, bits, number % 2 == 1, few, portion, adversary)
         yield RadixSortProblem(middle, keys[0], "random", Bits(3, 3), False, few, tile, "all")
         blocks = case.residency.max_blocks
         if policy.algorithm == "multi_pass":
-            # so many equal keys for one block that it has to add up its counters in between
-            many = 2 * batched_items(policy.upsweep) + tile // 3
-            yield RadixSortProblem(many, keys[0], "equal", Bits(0, 3), False, 1, tile, "all")
+            # so many keys with one digit for one block that it has to add up its counters in between
+            many = 2 * batched_items(policy.alt_upsweep) + tile // 3
+            yield RadixSortProblem(many, keys[0], "few", Bits(0, 3), False, 1, tile, "all")
             # so many blocks that their counts are several tiles
             blocks = max(blocks, (3 * tile_items(policy.scan.lookback) >> policy.downsweep.radix_bits) + 1)
         narrow = Bits(0, min(_digit_bits(case), keys[0].bits))
@@ -289,11 +289,17 @@ def _sizes(case: Case, *, quick: bool) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-def _bits(case: Case, key: Element, *, everything: bool, number: int) -> Bits:
-    """All bits of a key, every third time but a few at either end; or the highest ones, a digit and a little."""
+def _bits(case: Case, key: Element, pattern: str, *, everything: bool, number: int) -> Bits:
+    """All bits of a key, every third time but a few at either end; or a digit and a little of the highest ones.
+
+    Keys that differ in the middle are sorted by the bits there.
+    """
+    digit = _digit_bits(case)
+    if pattern == "middle" and key.bits > 2 * digit:
+        return Bits(key.bits // 2 - digit // 2 - 1, key.bits // 2 + digit)
     if everything:
         return Bits(1, key.bits - 2) if number % 3 == 2 else Bits(0, key.bits)
-    return Bits(max(0, key.bits - _digit_bits(case) - 3), key.bits)
+    return Bits(max(0, key.bits - digit - 3), key.bits)
 
 
 def _digit_bits(case: Case) -> int:

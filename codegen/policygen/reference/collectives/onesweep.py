@@ -48,8 +48,8 @@ MOST_PORTION_ITEMS: Final = (1 << 28) - 1
 
 
 def portion_items(tile_items: int, most: int = MOST_PORTION_ITEMS) -> int:
-    """Items of one launch: as many whole tiles as that."""
-    return most // tile_items * tile_items
+    """Items of one launch: as many as that in whole tiles, one tile at least."""
+    return max(1, most // tile_items) * tile_items
 
 
 @frozen

@@ -7,25 +7,28 @@ from torch import Tensor
 
 from policygen.reference.values.elements import ELEMENTS
 from policygen.reference.values.elements import Element
+from policygen.reference.values.elements import wrapped
 from policygen.reference.values.inputs import make
 from policygen.reference.values.inputs import patterns_of
 from policygen.reference.values.radix_keys import RadixKeys
 
 _FEW = 5
+_MIDDLE_BITS = 8
 _WITH_NAN = ("nan", "nans", "bits")
 
 
 def sort_patterns(element: Element, *, nan: bool) -> tuple[str, ...]:
     """The patterns that keys of a type have, the plainest first.
 
-    Beyond those of all inputs: few different keys, and, for floating-point numbers, any bits: NaN of either sign with
-    any payload among them.
+    Beyond those of all inputs: few different keys; integers that differ in a few bits in the middle only, so that
+    nothing hides how these are sorted; floating-point numbers of any bits, NaN of either sign with any payload among
+    them.
 
     Args:
         element: their type.
         nan: whether NaN has a place in the order.
     """
-    found = (*patterns_of(element), "few", *(("bits",) if element.is_floating else ()))
+    found = (*patterns_of(element), "few", "bits" if element.is_floating else "middle")
     return found if nan else tuple(pattern for pattern in found if pattern not in _WITH_NAN)
 
 
@@ -33,11 +36,23 @@ def make_keys(pattern: str, element: Element, num_items: int, random: torch.Gene
     """Makes keys: see `policygen.reference.values.inputs.make`."""
     if pattern == "few":
         some = make("random", element, _FEW, random)
-        return some[torch.randint(_FEW, (num_items,), generator=random)].to(device)
+        # most of them the first
+        which = _FEW * torch.rand(num_items, generator=random) ** 3
+        return some[which.long()].to(device)
     if pattern == "bits":
         bits = make("random", ELEMENTS[f"uint{element.bits}"], num_items, random)
         return RadixKeys(element).values(bits).to(device)
+    if pattern == "middle":
+        return _middle(element, num_items, random).to(device)
     return make(pattern, element, num_items, random, device)
+
+
+def _middle(element: Element, num_items: int, random: torch.Generator) -> Tensor:
+    differ = torch.randint(1 << _MIDDLE_BITS, (num_items,), generator=random)
+    if element.words:
+        below = _MIDDLE_BITS // 2
+        return torch.stack([differ << (64 - below), differ >> below], dim=-1)
+    return wrapped(differ << ((element.bits - _MIDDLE_BITS) // 2), element)
 
 
 def elements_of_size(size: int) -> tuple[Element, ...]:

@@ -1,0 +1,117 @@
+"""Faults planted in the kernels that sort and merge: see `reference.faults`."""
+
+from __future__ import annotations
+
+from reference.faults import Fault
+
+SORT_FAULTS = (
+    Fault(
+        kernel="radix_sort",
+        what="-0.0 comes before 0.0",
+        module="values.radix_keys",
+        text="ordered = torch.where(ordered == minus_zero, zero, ordered)",
+        instead="ordered = ordered",
+        given={"key_type": "float32"},
+    ),
+    Fault(
+        kernel="radix_sort",
+        what="negative numbers are in reverse order",
+        module="values.radix_keys",
+        text="return torch.where(raw & self.sign != 0, ~raw & self.mask, raw ^ self.sign)",
+        instead="return raw ^ self.sign",
+        given={"key_type": "float32"},
+    ),
+    Fault(
+        kernel="radix_sort",
+        what="a digit that two words of a key share loses the upper one's bits",
+        module="values.radix_keys",
+        text=" | ((high << below) & digit_mask)",
+        instead="",
+        given={"key_type": "int128"},
+    ),
+    Fault(
+        kernel="radix_sort",
+        what="counts of the lower half of digits are not added to the upper half",
+        module="collectives.radix_rank",
+        text=" + (total << 16)",
+        instead="",
+    ),
+    Fault(
+        kernel="radix_sort",
+        what="each lane of a warp takes itself for the one that moves the counter on",
+        module="collectives.radix_rank",
+        text="is_leader = ((peers & ~up_to_own) == 0) & self.exists",
+        instead="is_leader = self.exists.expand_as(peers)",
+    ),
+    Fault(
+        kernel="radix_sort",
+        what="a lookback goes on after an inclusive predecessor",
+        module="collectives.onesweep",
+        text="looks = looks & ((word & GLOBAL) == 0)",
+        instead="looks = looks & (word >= 0)",
+    ),
+    Fault(
+        kernel="radix_sort",
+        what="a partial tile is filled up with keys that come first",
+        module="collectives.onesweep",
+        text="filler = self.keys.filler(last=not self.descending)",
+        instead="filler = self.keys.filler(last=self.descending)",
+    ),
+    Fault(
+        kernel="radix_sort",
+        what="the next portion begins before the last tile's keys",
+        module="collectives.onesweep",
+        text="return relative[-1] + in_tile[-1] + found.counts[-1]",
+        instead="return relative[-1] + in_tile[-1]",
+    ),
+    Fault(
+        kernel="radix_sort",
+        what="only the first copy of a histogram is added up",
+        module="collectives.onesweep",
+        text="+= counts.view(-1, count).sum(0)",
+        instead="+= counts.view(-1, count)[0]",
+    ),
+    Fault(
+        kernel="radix_sort",
+        what="a tile of one digit is copied to where the digit begins, not past the tiles before",
+        module="collectives.onesweep",
+        text="relative = begins + before - in_tile",
+        instead="relative = begins + torch.where(is_copied.unsqueeze(-1), 0, before) - in_tile",
+    ),
+    Fault(
+        kernel="radix_sort",
+        what="counters of one byte run over",
+        module="collectives.radix_sweeps",
+        text="batch = tiles.blocks * batches + tiles.numbers // batched",
+        instead="batch = tiles.blocks * batches",
+        given={"key_type": "int8"},
+        target="sm_75",
+    ),
+    Fault(
+        kernel="radix_sort",
+        what="counts are added up block by block instead of digit by digit",
+        module="collectives.radix_passes",
+        text="if descending else counts).t().contiguous()",
+        instead="if descending else counts).contiguous().view(counts.shape[1], -1)",
+        given={"key_type": "int8"},
+        target="sm_75",
+    ),
+    Fault(
+        kernel="radix_sort",
+        what="places do not move on from tile to tile",
+        module="collectives.radix_sweeps",
+        text="begins[blocks] = relative[now] + exclusive[now] + counts[now]",
+        instead="begins[blocks] = relative[now] + exclusive[now]",
+        given={"key_type": "int8"},
+        target="sm_75",
+    ),
+    Fault(
+        kernel="radix_sort",
+        what="the last digit takes bits that the sort is not by",
+        module="collectives.radix_passes",
+        text="min(alternate_bits if is_alternate else regular_bits, end - begin)",
+        instead="alternate_bits if is_alternate else regular_bits",
+        given={"key_type": "int8"},
+        target="sm_75",
+    ),
+)
