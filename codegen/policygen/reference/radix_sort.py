@@ -66,22 +66,13 @@ from policygen.reference.values.elements import Element
 from policygen.reference.values.elements import element_of
 from policygen.reference.values.radix_keys import RadixKeys
 from policygen.reference.values.radix_keys import expected_order
+from policygen.reference.values.sort_keys import Bits
 from policygen.reference.values.sort_keys import alike
+from policygen.reference.values.sort_keys import bits_to_sort
 from policygen.reference.values.sort_keys import make_keys
 from policygen.reference.values.sort_keys import sort_patterns
 
 SINGLE_TILE: Final = "DeviceRadixSortSingleTileKernel"
-
-
-@frozen
-class Bits:
-    """Bits [begin, end) of a key, by which it is sorted."""
-
-    begin: int
-    end: int
-
-    def __str__(self) -> str:
-        return f"{self.begin}-{self.end}"
 
 
 @frozen
@@ -131,15 +122,17 @@ class RadixSortKernel(ReferenceKernel[RadixSortProblem, RadixSortInputs]):
             _sizes(case, quick=quick), keys, lambda key: sort_patterns(key, nan=True), middle, alike=alike, quick=quick
         )
         for number, (n, key, pattern) in enumerate(found):
-            bits = _bits(case, key, pattern, everything=n < tile or not quick, number=number)
+            everything = n < tile or not quick
+            bits = bits_to_sort(key, pattern, _digit_bits(case), everything=everything, turn=number)
             portion, adversary = (1 + number % 3) * tile, ADVERSARIES[number % 3]
             yield RadixSortProblem(n, key, pattern, bits, number % 2 == 1, few, portion, adversary)
         yield RadixSortProblem(middle, keys[0], "random", Bits(3, 3), False, few, tile, "all")
         blocks = case.residency.max_blocks
-        if policy.algorithm == "multi_pass":
+        if policy.algorithm == "multi_pass" and (not quick or case.key.value_size == 0):
             # so many keys with one digit for one block that it has to add up its counters in between
             many = 2 * batched_items(policy.alt_upsweep) + tile // 3
             yield RadixSortProblem(many, keys[0], "few", Bits(0, 3), False, 1, tile, "all")
+        if policy.algorithm == "multi_pass":
             # so many blocks that their counts are several tiles
             blocks = max(blocks, (3 * tile_items(policy.scan.lookback) >> policy.downsweep.radix_bits) + 1)
         narrow = Bits(0, min(_digit_bits(case), keys[0].bits))
@@ -287,19 +280,6 @@ def _sizes(case: Case, *, quick: bool) -> tuple[int, ...]:
     if not quick:
         found |= {2, single // 2, 2 * tile, 5 * tile, 5 * tile + 1, 1 << (2 * tile).bit_length()}
     return tuple(sorted(found))
-
-
-def _bits(case: Case, key: Element, pattern: str, *, everything: bool, number: int) -> Bits:
-    """All bits of a key, every third time but a few at either end; or a digit and a little of the highest ones.
-
-    Keys that differ in the middle are sorted by the bits there.
-    """
-    digit = _digit_bits(case)
-    if pattern == "middle" and key.bits > 2 * digit:
-        return Bits(key.bits // 2 - digit // 2 - 1, key.bits // 2 + digit)
-    if everything:
-        return Bits(1, key.bits - 2) if number % 3 == 2 else Bits(0, key.bits)
-    return Bits(max(0, key.bits - digit - 3), key.bits)
 
 
 def _digit_bits(case: Case) -> int:

@@ -34,12 +34,10 @@ class Pairs:
         """The items at some places: an index of any shape."""
         return Pairs(self.keys[index], None if self.values is None else self.values[index])
 
-    def blank(self, num_items: int | None = None) -> Pairs:
-        """Memory for as many items, or for so many, that nothing has been written to."""
-        n = self.num_items if num_items is None else num_items
-        keys = torch.full((n, *self.keys.shape[1:]), UNSET, dtype=torch.int64, device=self.keys.device)
+    def blank(self) -> Pairs:
+        """Memory for as many items that nothing has been written to."""
         return Pairs(
-            keys.to(self.keys.dtype), None if self.values is None else torch.full_like(keys, UNSET).view(n, -1)[:, 0]
+            torch.full_like(self.keys, UNSET), None if self.values is None else torch.full_like(self.values, UNSET)
         )
 
     def put(self, index: Tensor, items: Pairs) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from attrs import frozen
 from torch import Tensor
 
 from policygen.reference.values.elements import ELEMENTS
@@ -15,6 +16,35 @@ from policygen.reference.values.radix_keys import RadixKeys
 _FEW = 5
 _MIDDLE_BITS = 8
 _WITH_NAN = ("nan", "nans", "bits")
+
+
+@frozen
+class Bits:
+    """Bits [begin, end) of a key, by which it is sorted."""
+
+    begin: int
+    end: int
+
+    def __str__(self) -> str:
+        return f"{self.begin}-{self.end}"
+
+
+def bits_to_sort(key: Element, pattern: str, digit: int, *, everything: bool, turn: int) -> Bits:
+    """Bits for a problem.
+
+    Args:
+        key: type of the keys.
+        pattern: of the keys; those that differ in the middle are sorted by the bits there.
+        digit: bits of a digit.
+        everything: whether all bits, every third turn but a few at either end; else a digit and a little of the
+            highest ones.
+        turn: number of the problem.
+    """
+    if pattern == "middle" and key.bits > 2 * digit:
+        return Bits(key.bits // 2 - digit // 2 - 1, key.bits // 2 + digit)
+    if everything:
+        return Bits(1, key.bits - 2) if turn % 3 == 2 else Bits(0, key.bits)
+    return Bits(max(0, key.bits - digit - 3), key.bits)
 
 
 def sort_patterns(element: Element, *, nan: bool) -> tuple[str, ...]:
