@@ -51,8 +51,8 @@ from policygen.reference.collectives.radix_passes import DigitPass
 from policygen.reference.collectives.radix_passes import SweepPolicies
 from policygen.reference.collectives.radix_passes import passes_of
 from policygen.reference.collectives.radix_passes import tile_items
-from policygen.reference.collectives.radix_sweeps import Regions
 from policygen.reference.collectives.radix_sweeps import batched_items
+from policygen.reference.collectives.radix_sweeps import one_region
 from policygen.reference.contract.case import FEW_BLOCKS
 from policygen.reference.contract.case import Case
 from policygen.reference.contract.comparison import Exact
@@ -220,7 +220,7 @@ def keys_of(case: Case) -> tuple[Element, ...]:
 def _single_tile(case: Case, problem: RadixSortProblem, items: Pairs, log: TileLog) -> Pairs:
     """One block sorts everything."""
     policy, device = case.policy.single_tile, items.keys.device
-    tiles = Regions(torch.tensor([0]), torch.tensor([problem.num_items])).to(device).tiles(tile_items(policy))
+    tiles = one_region(problem.num_items).to(device).tiles(tile_items(policy))
     tiles.record(SINGLE_TILE, log)
     out = items.blank()
     keys, bits = RadixKeys(problem.key), problem.bits

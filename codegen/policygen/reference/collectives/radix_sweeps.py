@@ -64,6 +64,11 @@ class Regions:
         return Tiles(tile_items, blocks, numbers, begins, torch.minimum(begins + tile_items, self.ends[blocks]))
 
 
+def one_region(end: int, begin: int = 0) -> Regions:
+    """The region of a grid of one block."""
+    return Regions(torch.tensor([begin]), torch.tensor([end]))
+
+
 @frozen(eq=False)
 class Tiles:
     """Tiles of a grid.
@@ -81,6 +86,11 @@ class Tiles:
     numbers: Tensor
     begins: Tensor
     ends: Tensor
+
+    def to(self, device: torch.device | str) -> Tiles:
+        """The same on another device."""
+        parts = (part.to(device) for part in (self.blocks, self.numbers, self.begins, self.ends))
+        return Tiles(self.tile_items, *parts)
 
     def chosen(self, which: Tensor) -> Tiles:
         """Some of them, by a mask."""
