@@ -50,7 +50,6 @@ from policygen.reference.contract.sizes import combinations
 from policygen.reference.contract.tile_log import TileLog
 from policygen.reference.values.elements import Element
 from policygen.reference.values.radix_keys import RadixKeys
-from policygen.reference.values.radix_keys import expected_order
 from policygen.reference.values.sort_keys import Bits
 from policygen.reference.values.sort_keys import alike
 from policygen.reference.values.sort_keys import bits_to_sort
@@ -143,12 +142,8 @@ class SegmentedRadixSortKernel(ReferenceKernel[SegmentedRadixSortProblem, Pairs]
         """See ReferenceKernel."""
         if not problem.has_data:
             return {}
-        keys, bits, regions = RadixKeys(problem.key), problem.bits, problem.segments.regions()
-        orders = [
-            expected_order(keys, inputs.keys[begin:end], bits.begin, bits.end, descending=problem.descending)
-            for begin, end in zip(regions.begins.tolist(), regions.ends.tolist(), strict=True)
-        ]
-        found = sorted_segments(inputs, orders, regions)
+        keys, regions = RadixKeys(problem.key), problem.segments.regions()
+        found = sorted_segments(inputs, keys, problem.bits, regions, descending=problem.descending)
         return {name: Exact(values) for name, values in found.outputs().items()}
 
     def coverage(self, case: Case, problem: SegmentedRadixSortProblem) -> Mapping[str, range]:

@@ -50,6 +50,21 @@ class Regions:
         """Items of each block, [blocks]."""
         return self.ends - self.begins
 
+    def chosen(self, which: Tensor) -> Regions:
+        """Some of them, by a mask or by their numbers."""
+        return Regions(self.begins[which], self.ends[which])
+
+    def index(self) -> Tensor:
+        """The items of all of them, one after the other."""
+        begins = self.begins.repeat_interleave(self.num_items)
+        firsts = (self.num_items.cumsum(0) - self.num_items).repeat_interleave(self.num_items)
+        return begins + torch.arange(begins.shape[0], device=begins.device) - firsts
+
+    def as_tiles(self, tile_items: int) -> Tiles:
+        """One tile for each, that holds all of it."""
+        numbers = torch.arange(self.blocks, device=self.begins.device)
+        return Tiles(tile_items, numbers, torch.zeros_like(numbers), self.begins, self.ends)
+
     def to(self, device: torch.device | str) -> Regions:
         """The same on another device."""
         return Regions(self.begins.to(device), self.ends.to(device))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import torch
 from attrs import frozen
-from torch import Tensor
 
 from policygen.reference.collectives.pairs import Pairs
 from policygen.reference.collectives.radix_sweeps import Regions
+from policygen.reference.values.radix_keys import RadixKeys
+from policygen.reference.values.radix_keys import expected_order
+from policygen.reference.values.sort_keys import Bits
 
 
 @frozen
@@ -20,16 +20,18 @@ class SortSegments:
         lengths: items of each; one that ends before it begins has fewer than none.
         repeats: how often all of them come.
         gap: items between two of them that belong to none.
+        others: lengths of further segments, which come once, after all others.
     """
 
     lengths: tuple[int, ...]
     repeats: int = 1
     gap: int = 0
+    others: tuple[int, ...] = ()
 
     @property
     def all_lengths(self) -> tuple[int, ...]:
         """Of every segment."""
-        return self.lengths * self.repeats
+        return self.lengths * self.repeats + self.others
 
     @property
     def num_items(self) -> int:
@@ -49,20 +51,30 @@ class SortSegments:
         return Regions(begins, begins + lengths)
 
     def __str__(self) -> str:
-        lengths = ".".join(map(str, self.lengths)) or "none"
-        times = f"x{self.repeats}" if self.repeats > 1 else ""
-        return f"{lengths}{times}" + (f"/{self.gap}" if self.gap else "")
+        text = ".".join(map(str, self.lengths)) or "none"
+        text += f"x{self.repeats}" if self.repeats > 1 else ""
+        text += f"_{'.'.join(map(str, self.others))}" if self.others else ""
+        return text + (f"/{self.gap}" if self.gap else "")
 
 
-def sorted_segments(items: Pairs, orders: Sequence[Tensor], regions: Regions) -> Pairs:
-    """What a sort of segments has to write: the items of each in their order, and nothing between segments.
+def sorted_segments(items: Pairs, keys: RadixKeys, bits: Bits, regions: Regions, *, descending: bool) -> Pairs:
+    """What a sort of segments has to write, found by sorting all items, then by their segments.
 
     Args:
-        items: before the sort.
-        orders: the order of each segment's items, from its first on.
+        items: before the sort; keys as they lie in memory.
+        keys: their type.
+        bits: that they are sorted by.
         regions: the segments.
+        descending: whether greater keys come first.
+
+    Returns:
+        The items of each segment in their order, and nothing between segments.
     """
+    index = regions.index()
+    own = items.at(index.to(items.keys.device))
+    order = expected_order(keys, own.keys, bits.begin, bits.end, descending=descending)
+    segment = torch.arange(regions.blocks).repeat_interleave(regions.num_items)
+    order = order[torch.sort(segment[order], stable=True).indices]
     out = items.blank()
-    for order, begin, end in zip(orders, regions.begins.tolist(), regions.ends.tolist(), strict=True):
-        out.put(torch.arange(begin, end, device=items.keys.device), items.at(begin + order.to(items.keys.device)))
+    out.put(index.to(items.keys.device), own.at(order.to(items.keys.device)))
     return out
