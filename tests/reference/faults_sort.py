@@ -138,7 +138,7 @@ SORT_FAULTS = (
     Fault(
         kernel="segmented_radix_sort",
         what="the tail of a segment is lost",
-        module="collectives.radix_sweeps",
+        module="collectives.regions",
         text="counts = (self.num_items + tile_items - 1) // tile_items",
         instead="counts = self.num_items // tile_items",
     ),

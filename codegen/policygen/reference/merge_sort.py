@@ -33,8 +33,8 @@ from policygen.reference.collectives.merge_path import Span
 from policygen.reference.collectives.merge_path import merge_path
 from policygen.reference.collectives.pairs import Pairs
 from policygen.reference.collectives.pairs import with_origins
-from policygen.reference.collectives.radix_sweeps import Tiles
-from policygen.reference.collectives.radix_sweeps import one_region
+from policygen.reference.collectives.regions import Tiles
+from policygen.reference.collectives.regions import one_region
 from policygen.reference.collectives.tile_merge import MergeTile
 from policygen.reference.collectives.tile_merge import record_merge
 from policygen.reference.collectives.two_part_tile import consecutive_parts

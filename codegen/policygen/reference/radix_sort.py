@@ -52,7 +52,7 @@ from policygen.reference.collectives.radix_passes import SweepPolicies
 from policygen.reference.collectives.radix_passes import passes_of
 from policygen.reference.collectives.radix_passes import tile_items
 from policygen.reference.collectives.radix_sweeps import batched_items
-from policygen.reference.collectives.radix_sweeps import one_region
+from policygen.reference.collectives.regions import one_region
 from policygen.reference.contract.case import FEW_BLOCKS
 from policygen.reference.contract.case import Case
 from policygen.reference.contract.comparison import Exact

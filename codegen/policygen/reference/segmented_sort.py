@@ -38,7 +38,7 @@ from policygen.reference.collectives.pairs import Pairs
 from policygen.reference.collectives.pairs import with_origins
 from policygen.reference.collectives.radix_passes import tile_items
 from policygen.reference.collectives.radix_sweeps import Digit
-from policygen.reference.collectives.radix_sweeps import Regions
+from policygen.reference.collectives.regions import Regions
 from policygen.reference.collectives.segment_radix_sort import segment_pass
 from policygen.reference.collectives.sort_segments import SortSegments
 from policygen.reference.collectives.sort_segments import sorted_segments

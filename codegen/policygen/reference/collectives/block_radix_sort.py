@@ -13,7 +13,7 @@ import torch
 
 from policygen.reference.collectives.pairs import Pairs
 from policygen.reference.collectives.radix_rank import RadixRank
-from policygen.reference.collectives.radix_sweeps import Tiles
+from policygen.reference.collectives.regions import Tiles
 from policygen.reference.values.radix_keys import RadixKeys
 
 

@@ -8,9 +8,9 @@ Exclusive sum (`DeviceRadixSortExclusiveSumKernel`): a block for each digit plac
 
 Onesweep (`AgentRadixSortOnesweep`), one launch a digit place and portion: a block draws a ticket for its tile, ranks
 keys, publishes the tile's counts (PARTIAL), and looks back, each digit by itself and a predecessor at a time, until it
-meets an inclusive count (GLOBAL) or the first tile; then it publishes its own. Kinds are two bits of a word, so that
-30 are left for a count: hence portions of less than 2^28 items. The last tile of a portion says where the digits of the
-next one begin. A tile whose keys have one digit is not ranked, but copied to its place.
+meets an inclusive count (GLOBAL) or the first tile; then it publishes its own. Kinds are two bits of a word, so that a
+count has 30; a portion has less than 2^28 items. The last tile of a portion says where the digits of the next one begin.
+A tile whose keys have one digit is not ranked, but copied to its place.
 
 Descending order inverts keys. Which predecessors have published what when a tile looks is up to the hardware's timing:
 here an adversary decides, for each tile, predecessor and digit.
@@ -31,8 +31,8 @@ from torch import Tensor
 from policygen.reference.collectives.pairs import Pairs
 from policygen.reference.collectives.radix_rank import RadixRank
 from policygen.reference.collectives.radix_rank import Ranks
-from policygen.reference.collectives.radix_sweeps import Regions
-from policygen.reference.collectives.radix_sweeps import Tiles
+from policygen.reference.collectives.regions import Regions
+from policygen.reference.collectives.regions import Tiles
 from policygen.reference.contract.tile_log import TileLog
 from policygen.reference.values.radix_keys import RadixKeys
 

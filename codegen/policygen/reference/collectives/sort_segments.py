@@ -6,7 +6,7 @@ import torch
 from attrs import frozen
 
 from policygen.reference.collectives.pairs import Pairs
-from policygen.reference.collectives.radix_sweeps import Regions
+from policygen.reference.collectives.regions import Regions
 from policygen.reference.values.radix_keys import RadixKeys
 from policygen.reference.values.radix_keys import expected_order
 from policygen.reference.values.sort_keys import Bits

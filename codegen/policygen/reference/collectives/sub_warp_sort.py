@@ -14,7 +14,7 @@ import torch
 
 from policygen.reference.collectives.block_merge_sort import merge_sort
 from policygen.reference.collectives.pairs import Pairs
-from policygen.reference.collectives.radix_sweeps import Regions
+from policygen.reference.collectives.regions import Regions
 from policygen.reference.values.elements import split
 from policygen.reference.values.key_orders import KeyOrder
 from policygen.reference.values.radix_keys import RadixKeys
