@@ -28,6 +28,9 @@ KEYS: dict[str, dict[str, Any]] = {
     "reduce": {"accum_t": "float32", "operation_t": "plus", "offset_size": 4},
     "scan": {"input_type": "float32", "operation_t": "plus", "offset_size": 4},
     "transform": {"output": {"value_type_size": 4}, "inputs": [{"value_type_size": 4}]},
+    "radix_sort": {"key_type": "float32", "offset_size": 8},
+    "merge_sort": {"key_size": 4},
+    "merge": {"key_size": 4, "offset_size": 8},
 }
 
 
@@ -80,5 +83,17 @@ def test_tiles_past_the_range_of_an_int_cover_their_items(packaged: Project, ker
     log = TileLog()
     reference.run(case, problem, reference.inputs(case, problem, generator(case, problem, 0)), log)
     assert max(tile.end for tile in log.tiles()) == BEYOND_INT32
+    for name, items in reference.coverage(case, problem).items():
+        assert log.fault(name, items if isinstance(items, range) else range(items)) is None
+
+
+@pytest.mark.parametrize("kernel", ["segmented_radix_sort", "segmented_sort"])
+def test_segments_that_begin_past_the_range_of_an_int_are_covered(packaged: Project, kernel: str) -> None:
+    reference = kernel_of(kernel)
+    case = case_of(packaged, kernel, key_size=4)
+    (problem,) = (p for p in reference.problems(case, quick=True) if not p.has_data)
+    log = TileLog()
+    reference.run(case, problem, reference.inputs(case, problem, generator(case, problem, 0)), log)
+    assert min(tile.begin for tile in log.tiles()) == BEYOND_INT32
     for name, items in reference.coverage(case, problem).items():
         assert log.fault(name, items if isinstance(items, range) else range(items)) is None

@@ -44,8 +44,8 @@ def changed(policy: Record, values: dict[str, int]) -> Record:
 
 
 def one_more(case: Case, path: str) -> Case:
-    """A case with one thread or item more; vectors that no longer divide the items are given up."""
-    values = {path: field_of(case.policy, path) + 1}
+    """A case with one thread or item more, or as many as count; vectors that do not divide the items are given up."""
+    values = {path: field_of(case.policy, path) + kernel_of(case.kernel).grain(case, path)}
     if path in case.roles(Role.ITEMS):
         values |= {vector: 1 for vector in case.roles(Role.VECTOR) if field_of(case.policy, vector) > 0}
     return evolve(case, policy=changed(case.policy, values))

@@ -23,6 +23,7 @@ from policygen.resolve.candidate import NoPolicy
 from policygen.resolve.instance import TargetInstance
 from policygen.resolve.key import InvalidKey
 from policygen.resolve.resolver import Resolver
+from policygen.resolve.trace import Reported
 
 
 @frozen
@@ -116,6 +117,7 @@ class _Maker:
             capability=_capability(self._instance),
             facts={**facts, "warp_size": warp_size},
             device=self._device,
+            unmet=frozenset(step.constraint.id for step in first.resolution.trace if isinstance(step, Reported)),
         )
 
 

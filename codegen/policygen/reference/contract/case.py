@@ -37,6 +37,7 @@ class Case:
         capability: compute capability x 10 (90 for 9.0); None for hardware that has none.
         facts: values of the target's facts; None for unknown.
         device: where tensors live, as torch names it: `cpu`, `cuda`.
+        unmet: ids of the constraints that the policy does not meet, where that is only reported: CUB takes another way.
     """
 
     target: str
@@ -51,6 +52,7 @@ class Case:
     capability: int | None
     facts: Mapping[str, int | None]
     device: str = "cpu"
+    unmet: frozenset[str] = frozenset()
 
     @property
     def key(self) -> Record:

@@ -106,6 +106,15 @@ class ReferenceKernel(ABC, Generic[P, I]):
         """
         return {}
 
+    def grain(self, case: Case, path: str) -> int:  # noqa: ARG002 - for those that override it
+        """By how much a policy field with the role threads or items has to grow to bound something else.
+
+        Args:
+            case: whose policy it is.
+            path: the field, dotted.
+        """
+        return 1
+
     def unbound(self, case: Case) -> Mapping[str, str]:  # noqa: ARG002 - for those that override it
         """Policy fields with the role threads or items that bound nothing for this case, each with the reason.
 
