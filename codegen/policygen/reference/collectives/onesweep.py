@@ -9,8 +9,8 @@ Exclusive sum (`DeviceRadixSortExclusiveSumKernel`): a block for each digit plac
 Onesweep (`AgentRadixSortOnesweep`), one launch a digit place and portion: a block draws a ticket for its tile, ranks
 keys, publishes the tile's counts (PARTIAL), and looks back, each digit by itself and a predecessor at a time, until it
 meets an inclusive count (GLOBAL) or the first tile; then it publishes its own. Kinds are two bits of a word, so that a
-count has 30; a portion has less than 2^28 items. The last tile of a portion says where the digits of the next one begin.
-A tile whose keys have one digit is not ranked, but copied to its place.
+count has 30; a portion has less than 2^28 items. The last tile of a portion says where the digits of the next one
+begin. A tile whose keys have one digit is not ranked, but copied to its place.
 
 Descending order inverts keys. Which predecessors have published what when a tile looks is up to the hardware's timing:
 here an adversary decides, for each tile, predecessor and digit.

@@ -22,10 +22,10 @@ from policygen.plan.even_share import EvenShare
 from policygen.plan.even_share import even_share
 from policygen.reference.collectives.pairs import Pairs
 from policygen.reference.collectives.radix_sweeps import Digit
-from policygen.reference.collectives.regions import Regions
 from policygen.reference.collectives.radix_sweeps import all_one_digit
 from policygen.reference.collectives.radix_sweeps import downsweep
 from policygen.reference.collectives.radix_sweeps import upsweep
+from policygen.reference.collectives.regions import Regions
 from policygen.reference.contract.tile_log import TileLog
 from policygen.reference.values.radix_keys import RadixKeys
 

@@ -103,5 +103,3 @@ class Tiles:
     def record(self, kernel: str, log: TileLog) -> None:
         """Notes them."""
         log.record_all(kernel, self.blocks, self.begins, self.ends)
-
-

@@ -12,10 +12,10 @@ from torch import Tensor
 from policygen.plan.counts import ceil_div
 from policygen.reference.collectives.pairs import Pairs
 from policygen.reference.collectives.radix_sweeps import Digit
-from policygen.reference.collectives.regions import Regions
 from policygen.reference.collectives.radix_sweeps import all_one_digit
 from policygen.reference.collectives.radix_sweeps import downsweep
 from policygen.reference.collectives.radix_sweeps import upsweep
+from policygen.reference.collectives.regions import Regions
 from policygen.reference.contract.tile_log import TileLog
 
 UPSWEEP: Final = ", upsweep"
