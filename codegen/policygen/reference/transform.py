@@ -118,7 +118,8 @@ class TransformKernel(ReferenceKernel[TransformProblem, TransformInputs]):
             if quick:
                 yield TransformProblem(num_items, (aligned, shifted, aligned, mixed)[number % 4], 1)
             else:
-                yield from (TransformProblem(num_items, where, 1) for where in (aligned, shifted, mixed))
+                placings = dict.fromkeys((aligned, shifted, mixed))  # without inputs two are one
+                yield from (TransformProblem(num_items, where, 1) for where in placings)
         # past the vectors that a whole tile has, and before
         yield TransformProblem(5 * whole + vector + 1, aligned, 1)
         yield TransformProblem(5 * whole + vector + 1, shifted, case.residency.sm_count)
