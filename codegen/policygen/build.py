@@ -16,8 +16,11 @@ from policygen.emit.artifacts import AlgorithmFiles
 from policygen.emit.artifacts import TargetFacts
 from policygen.emit.artifacts import algorithm_files
 from policygen.emit.artifacts import binding_files
+from policygen.emit.artifacts import engine_files
 from policygen.emit.artifacts import project_files
 from policygen.emit.comparison import Artifact
+from policygen.emit.python.engine_module import effect_of
+from policygen.emit.python.engine_module import engine_module
 from policygen.emit.statements import Program
 from policygen.emit.statements import program
 from policygen.emit.variants import Variants
@@ -123,13 +126,20 @@ class Build:
 
 @frozen
 class _Task:
-    """A piece of work: one algorithm of one target; or, without a target, the points of all that are built."""
+    """A piece of work: one algorithm of one target; or, without a target, the points of all that are built.
+
+    Attributes:
+        tables: in place of an algorithm, the tables of the engine that share a module.
+    """
 
     target: str = ""
     algorithm: str = ""
+    tables: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.target} {self.algorithm}" if self.target else "points"
+        if not self.target:
+            return "points"
+        return f"{self.target} {self.algorithm or self.tables[0].partition('.')[0]}"
 
 
 @frozen
@@ -199,12 +209,21 @@ def pieces_of_work(project: Project, targets: Sequence[str]) -> int:
 
 def _tasks(project: Project, targets: Sequence[str]) -> list[_Task]:
     # the largest piece first
-    return [_Task(), *(_Task(name, algorithm) for name in targets for algorithm in project.built_algorithms)]
+    found = [_Task()]
+    for name in targets:
+        found += (_Task(name, algorithm) for algorithm in project.built_algorithms)
+        modules: dict[str, list[str]] = {}
+        for table in project.engine_tables(name):
+            modules.setdefault(table.partition(".")[0], []).append(table)
+        found += (_Task(name, tables=tuple(tables)) for tables in modules.values())
+    return found
 
 
 def _reachability(project: Project, targets: Sequence[str]) -> tuple[Finding, ...]:
     """Whether every point can be selected: those of the targets, and those of the references that they read."""
-    spec, algorithms = project.spec, project.built_algorithms
+    spec = project.spec
+    tables = dict.fromkeys(table for name in targets for table in project.engine_tables(name))
+    algorithms = (*project.built_algorithms, *tables)
     read = list(dict.fromkeys(_target_of(project, name).name for name in targets))
     findings: list[Finding] = []
     for target in (spec.targets[name] for name in read):
@@ -236,6 +255,8 @@ def _done(project: Project, targets: Sequence[str], task: _Task) -> _Result:
     try:
         if not task.target:
             return _reachability(project, targets)
+        if task.tables:
+            return _engine_made(project, task)
         variants = _variants(project, task)
         held = _held(project, task)
     except SpecError as error:
@@ -246,6 +267,39 @@ def _done(project: Project, targets: Sequence[str], task: _Task) -> _Result:
         counts = (held.compiled, held.policies)
         report = evolve(report, warnings=(*report.warnings, *held.warnings), evidence=counts)
     return _Made(files, report)
+
+
+def _engine_made(project: Project, task: _Task) -> _Made:
+    """A module of the engine's tables. Raises SpecError where a common key has no policy: a contract is broken."""
+    target = project.target(task.target).target
+    tables = [project.spec.engine[name] for name in task.tables]
+    made: dict[str, Variants] = {}
+    problems: list[Problem] = []
+    for table in tables:
+        if not effect_of(table, target).applicable:
+            own = target.rules.get(table.name)
+            if own is not None:
+                reason = f"{task.target} does not have the backend of {table.name}: no policy of it could take effect"
+                problems.append(Problem.at(own.location, f"rules.{table.name}", reason))
+            continue
+        try:
+            variants = _variants(project, _Task(task.target, table.name))
+        except SpecError as error:
+            problems += error.problems
+            continue
+        for given, reason in (refused for v in variants.variants for refused in v.table.refused):
+            problems.append(Problem.at(table.location, table.name, f"{task.target}, {_key(given)}: {reason}"))
+        made[table.name] = variants
+    if problems:
+        raise SpecError(problems)
+    module = engine_module(tables[0].name.partition(".")[0], target, tables, made)
+    files = engine_files(
+        _facts(project, task.target), module, tuple(made.values()), project.spec.vocabulary, project.root.settings
+    )
+    rows = [row for variants in made.values() for variant in variants.variants for row in variant.table.rows]
+    paths = tuple(sorted(str(artifact.path) for artifact in files.artifacts))
+    distinct = len({(row.resolution.point_rule.location, row.policy) for row in rows})
+    return _Made(files, AlgorithmReport(module.name, len(rows), distinct, (), paths, ()))
 
 
 def _held(project: Project, task: _Task) -> Held | None:

@@ -119,13 +119,34 @@ class Project:
         listed = self.root.settings.algorithms
         problems: list[Problem] = []
         for index, name in enumerate(listed):
-            if name not in self.spec.algorithms:
-                hint = did_you_mean(name, tuple(self.spec.algorithms))
+            if name not in self.spec.algorithms and name not in self.spec.engine:
+                hint = did_you_mean(name, (*self.spec.algorithms, *self.spec.engine))
                 path = ("project", "algorithms", index)
                 problems.append(self.root.source.problem(path, f'unknown algorithm "{name}"{hint}'))
         if problems:
             raise SpecError(problems)
         return tuple(name for name in self.spec.algorithms if not listed or name in listed)
+
+    def engine_tables(self, target: str) -> tuple[str, ...]:
+        """The tables of the engine that are built for a target: all for a device, none for an architecture.
+
+        How many multiprocessors there are decides grids, and only a device has a number of them. A project that lists
+        algorithms builds no others, and lists tables by their names.
+
+        Args:
+            target: name of the target, as its folder of generated files is called.
+
+        Raises:
+            UnknownTarget, SpecError: see `target`.
+        """
+        found = self.spec.targets.get(target)
+        if found is not None and found.architectures:
+            return ()
+        sm_count = self.target(target).facts.get("sm_count")
+        if sm_count is None or sm_count.value is None:
+            return ()
+        listed = self.root.settings.algorithms
+        return tuple(name for name in self.spec.engine if not listed or name in listed)
 
     def target(self, name: str, assumed: Mapping[str, str] | None = None) -> TargetInstance:
         """Finds a target by name.
@@ -150,11 +171,12 @@ class Project:
         return name if found is not None and found.architectures else self.target(name).name
 
     def algorithm(self, name: str) -> Algorithm:
-        """Finds an algorithm by name. Raises UnknownAlgorithm, with the nearest name, or SpecError."""
-        if name not in self.spec.algorithms:
-            hint = did_you_mean(name, tuple(self.spec.algorithms))
-            raise UnknownAlgorithm(f'unknown algorithm "{name}"{hint}')
-        return self.spec.algorithms[name]
+        """Finds an algorithm, or a table of the engine. Raises UnknownAlgorithm, with the nearest, or SpecError."""
+        try:
+            return self.spec.described(name)
+        except KeyError:
+            hint = did_you_mean(name, (*self.spec.algorithms, *self.spec.engine))
+            raise UnknownAlgorithm(f'unknown algorithm "{name}"{hint}') from None
 
     def resolver(self, target: str, algorithm: str, assumed: Mapping[str, str] | None = None) -> Resolver:
         """The resolver of an algorithm on a target, kept for the next key.

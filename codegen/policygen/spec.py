@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Any
 from typing import TypeAlias
 
+from attrs import evolve
 from attrs import field
 from attrs import frozen
 
@@ -44,6 +45,7 @@ class KeyField:
         interval: the domain of an integer; None for any other type.
         element: domains of the fields of a list's elements.
         context: the field is no part of CUB's key; constraints and target rules may use it.
+        unit: what an integer counts: tokens, say.
     """
 
     name: str
@@ -54,6 +56,7 @@ class KeyField:
     default: Expr | None
     doc: str
     context: bool
+    unit: str
     location: Location = field(eq=False)
 
 
@@ -221,6 +224,34 @@ class Neutral:
 
 
 @frozen
+class Derived:
+    """A field of the policy that follows from the key and the other fields, computed after every other pass."""
+
+    name: str
+    value: Expr
+    location: Location = field(eq=False)
+
+
+@frozen
+class Engine:
+    """Where an inference engine finds a table, and what runs with it.
+
+    Attributes:
+        module: of the target's Python package.
+        function: in that module.
+        backend: the feature without which nothing runs with the table; empty for what the engine computes itself.
+        precompiled: why a policy is reported and not in effect: the kernel's own numbers are fixed; empty otherwise.
+        returns: what the function answers.
+    """
+
+    module: str
+    function: str
+    backend: str
+    precompiled: str
+    returns: str
+
+
+@frozen
 class EmptyBlock:
     """What becomes of a scaled block of zero threads where the kernel can still run with one granule of threads."""
 
@@ -274,7 +305,12 @@ class Declarations:
 
 @frozen
 class Algorithm:
-    """One algorithm: what selects a policy, what a policy is, and what its kernel needs."""
+    """One algorithm: what selects a policy, what a policy is, and what its kernel needs.
+
+    Attributes:
+        engine: of a table of the engine: no selector of CUB's is behind it, all passes run on every target, and its
+            own `rules` stand in for a reference's.
+    """
 
     name: str
     title: str
@@ -292,11 +328,14 @@ class Algorithm:
     cpp: tuple[CppParameter, ...]
     kernels: tuple[Kernel, ...]
     tune: Tune | None
+    derived: tuple[Derived, ...]
+    engine: Engine | None
     scope: Scope = field(repr=False)
     domains: Domains = field(repr=False)
     lists: Mapping[str, ListType] = field(repr=False)
     declares: Declarations = field(repr=False)
     location: Location = field(eq=False, repr=False)
+    rules: RuleSet | None = field(default=None, repr=False)
 
     def key_field(self, name: str) -> KeyField | None:
         """The key field of that name."""
@@ -361,6 +400,16 @@ class Target:
 
 
 @frozen
+class Shape:
+    """A number of the model that an engine serves: hidden size, experts, tokens."""
+
+    value: int
+    unit: str
+    doc: str
+    location: Location = field(eq=False, repr=False)
+
+
+@frozen
 class Vocabulary:
     """What every algorithm shares."""
 
@@ -372,9 +421,28 @@ class Vocabulary:
 
 @frozen
 class Spec:
-    """Everything that a project's spec files say."""
+    """Everything that a project's spec files say.
+
+    Attributes:
+        algorithms: CUB's, by name.
+        engine: tables of an inference engine, by name: `attention.decode`.
+        shapes: the numbers of the model that the engine serves.
+    """
 
     vocabulary: Vocabulary
     algorithms: Mapping[str, Algorithm]
     references: Mapping[str, Mapping[str, RuleSet]]
     targets: Mapping[str, Target]
+    engine: Mapping[str, Algorithm] = field(factory=dict)
+    shapes: Mapping[str, Shape] = field(factory=dict)
+
+    def described(self, name: str) -> Algorithm:
+        """The algorithm, or the table of the engine, of that name. Raises KeyError."""
+        found = self.algorithms.get(name)
+        return self.engine[name] if found is None else found
+
+    def with_described(self, algorithm: Algorithm) -> Spec:
+        """The spec with another algorithm or table under a name that it has."""
+        if algorithm.engine is None:
+            return evolve(self, algorithms={**self.algorithms, algorithm.name: algorithm})
+        return evolve(self, engine={**self.engine, algorithm.name: algorithm})

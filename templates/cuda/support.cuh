@@ -46,6 +46,17 @@ POLICYGEN_FUNCTION constexpr T power_of_two_factor(T a) noexcept
 {
   return a & -a;
 }
+//@ next_power_of_two
+template <class T>
+POLICYGEN_FUNCTION constexpr T next_power_of_two(T a) noexcept
+{
+  T power = 1;
+  while (power < a)
+  {
+    power = power * 2;
+  }
+  return power;
+}
 //@ scaling_result
 struct scaling_result
 {

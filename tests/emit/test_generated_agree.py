@@ -126,14 +126,21 @@ def test_header_answers_as_the_resolver_under_nvcc(target: str, tmp_path: Path) 
     assert output == expected(target)
 
 
+def tables(target: str) -> list[str]:
+    """The tables of the engine that a target has; some have keys that are refused alone."""
+    return list(policygen.project.load(ROOT).engine_tables(target))
+
+
 RUN_MODULE = """
 import json, sys
 from importlib import import_module
 for line in sys.stdin:
     target, algorithm, key = json.loads(line)
+    algorithm, _, table = algorithm.partition(".")
     module = import_module("policygen_tables." + target + "." + algorithm)
+    policy, point = (getattr(module, table), getattr(module, table + "_point")) if table else (module.policy, module.point)
     try:
-        print(json.dumps([module.policy(**key).as_dict(), module.point(**key)]))
+        print(json.dumps([policy(**key).as_dict(), point(**key)]))
     except ValueError as error:
         print(json.dumps([None, str(error)]))
 """
@@ -148,10 +155,13 @@ def spelled(value: Any) -> Any:
 
 def run_module(python: Path, target: str) -> list[Any]:
     lines = []
-    for name in algorithms():
+    for name in [*algorithms(), *tables(target)]:
         s = answers(target, name)
-        lines += [json.dumps([target, identifier(name), spelled(key)]) for key, _, _ in s.answered]
-        lines += [json.dumps([target, identifier(name), spelled(key)]) for key in s.refused]
+        module = name if "." in name else identifier(name)
+        for key in [*(key for key, _, _ in s.answered), *s.refused]:
+            # a table of the engine takes no problem size: its keys have sizes of their own
+            given = {field: value for field, value in key.items() if "." not in name or field != "num_items"}
+            lines.append(json.dumps([target, module, spelled(given)]))
     done = subprocess.run(
         [str(python), "-W", "error", "-S", "-c", RUN_MODULE],
         input="\n".join(lines),
@@ -168,7 +178,7 @@ def run_module(python: Path, target: str) -> list[Any]:
 def test_module_answers_as_the_resolver_on_python_3_10(target: str) -> None:
     # Without a Python 3.10 the answers are this Python's, and the next test alone says that 3.10 reads the modules.
     found = iter(run_module(find_python310() or Path(sys.executable), target))
-    for name in algorithms():
+    for name in [*algorithms(), *tables(target)]:
         s = answers(target, name)
         for key, policy, point in s.answered:
             assert next(found) == [spelled(policy), point], (name, key)

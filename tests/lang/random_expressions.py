@@ -197,6 +197,7 @@ class _Writer:
                 "round_down",
                 "clamp",
                 "power_of_two_factor",
+                "next_power_of_two",
                 "nominal_4b_items",
                 "nominal_8b_items",
             )
@@ -204,7 +205,7 @@ class _Writer:
         match name:
             case "clamp":
                 return f"clamp({a}, {b}, {self.integer(at, depth)})"
-            case "power_of_two_factor":
+            case "power_of_two_factor" | "next_power_of_two":
                 return at.first_proven((f"{name}({a})", f"{name}(clamp({a}, 1, 65536))"))
             case "nominal_4b_items" | "nominal_8b_items":
                 return at.first_proven((f"{name}({a}, {b})", f"{name}(clamp({a}, 1, 64), clamp({b}, 1, 50000))"))

@@ -231,6 +231,8 @@ def test_a_let_is_looked_through(definition: str, text: str) -> None:
         ("round_up(accum_size, 16)", Interval(16, 65536)),
         ("round_down(accum_size, 16)", Interval(0, 65536)),
         ("power_of_two_factor(accum_size)", Interval(1, 65536)),
+        ("next_power_of_two(accum_size)", Interval(1, 65536)),
+        ("next_power_of_two(clamp(accum_size, 5, 9))", Interval(8, 16)),
         ("stable", Interval(0, 1)),
         ("is_power_of_two(accum_size)", Interval(0, 1)),
         ("element_size(accum_t).size", Interval(1, 16)),

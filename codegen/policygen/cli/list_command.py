@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from policygen.spec import RuleSet
     from policygen.spec import Spec
 
-_WHAT = ("targets", "algorithms", "points", "folds", "include-dir")
+_WHAT = ("targets", "algorithms", "engine", "points", "folds", "include-dir")
 
 
 @make_command
@@ -30,6 +30,7 @@ def list_things(session: Session, what: str, algorithm: str | None, archs: str |
     \b
     targets      what can be built and resolved for
     algorithms   with the fields of their keys
+    engine       tables of an inference engine, with the fields of their keys
     points       of every reference and target: id, state, capabilities that they are for, place, benchmark
     folds        kernels that the common keys of an algorithm need on architectures, by C++17's and C++20's rule
     include-dir  the folder that a C++ compiler takes with -I
@@ -51,7 +52,7 @@ def list_things(session: Session, what: str, algorithm: str | None, archs: str |
     if archs is not None:
         rows = _folds(session, archs, algorithm)
     else:
-        told = {"targets": _targets, "algorithms": _algorithms, "points": _points}
+        told = {"targets": _targets, "algorithms": _algorithms, "engine": _engine, "points": _points}
         rows = told[what](session.project.spec, algorithm)
     if session.as_json:
         session.answer(rows)
@@ -89,10 +90,22 @@ def _algorithms(spec: Spec, _: str | None) -> list[dict[str, Any]]:
     ]
 
 
+def _engine(spec: Spec, _: str | None) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": table.name,
+            "title": table.title,
+            "key": ", ".join(f.name for f in table.key if f.name != "num_items"),
+        }
+        for table in spec.engine.values()
+    ]
+
+
 def _points(spec: Spec, algorithm: str | None) -> list[dict[str, Any]]:
     from policygen.resolve.coverage import capabilities_of
 
     sets: list[RuleSet] = [r for rules in spec.references.values() for r in rules.values()]
+    sets += [table.rules for table in spec.engine.values() if table.rules is not None]
     sets += [r for target in spec.targets.values() for r in target.rules.values()]
     return [
         {

@@ -46,7 +46,11 @@ class TargetFacts:
 
 @frozen
 class AlgorithmFiles:
-    """Headers and module of one algorithm, and what the target's other files say of them."""
+    """Headers and module of one algorithm, and what the target's other files say of them.
+
+    Attributes:
+        header: name of the algorithm in C++; empty for a module of the engine's tables, which has no header.
+    """
 
     header: str
     module: str
@@ -66,6 +70,25 @@ def algorithm_files(
         settings: gives the name of the Python package.
     """
     return _TargetEmitter(target, vocabulary, settings).algorithm(variants)
+
+
+def engine_files(
+    target: TargetFacts,
+    module: PythonModule,
+    tables: Sequence[Variants],
+    vocabulary: Vocabulary,
+    settings: ProjectSettings,
+) -> AlgorithmFiles:
+    """Makes the file of a module of the engine's tables; nothing is written.
+
+    Args:
+        target: whose file it is.
+        module: the module.
+        tables: the programs in it, for the facts that they use.
+        vocabulary: definitions that files share.
+        settings: gives the name of the Python package.
+    """
+    return _TargetEmitter(target, vocabulary, settings).engine(module, tables)
 
 
 def binding_files(
@@ -98,11 +121,19 @@ class _TargetEmitter:
     def algorithm(self, variants: Variants) -> AlgorithmFiles:
         module = python_module(variants)
         header = cpp_header(variants, self._vocabulary)
-        artifacts = [self._header(header, variants, module.spec_hash), self._module(module, variants)]
+        artifacts = [
+            self._header(header, variants, module.spec_hash),
+            self._module(module, variants.algorithm.title, [variants]),
+        ]
         form = tune_header(variants, self._vocabulary)
         if form is not None:
             artifacts.append(self._tune_header(form, variants, module.spec_hash))
         return AlgorithmFiles(header.name, module.name, module.spec_hash, tuple(artifacts))
+
+    def engine(self, module: PythonModule, tables: Sequence[Variants]) -> AlgorithmFiles:
+        title = f"what an engine reads for {module.name}"
+        artifact = self._module(module, title, tables)
+        return AlgorithmFiles("", module.name, module.spec_hash, (artifact,))
 
     def binding(self, algorithms: Sequence[AlgorithmFiles]) -> tuple[Artifact, ...]:
         return (self._umbrella(algorithms), self._package(algorithms), self._runtime(), self._typed())
@@ -114,7 +145,7 @@ class _TargetEmitter:
         text = template("cuda/tuning.cuh.j2").render(
             banner=[
                 *_banner(self._target.name, variants.algorithm.title, self._command, spec_hash),
-                *self._notes(variants),
+                *self._notes([variants]),
             ],
             header=header,
             guard=header.guard,
@@ -139,14 +170,14 @@ class _TargetEmitter:
         text = template("cuda/umbrella.cuh.j2").render(
             banner=[*_banner(self._target.name, "all tunings", self._command, ""), *_conflict_lines(conflicts)],
             guard=f"POLICYGEN_{self._folder}_TUNING_CUH".upper(),
-            names=[files.header for files in algorithms],
+            names=[files.header for files in algorithms if files.header],
         )
         return self._artifact(f"include/policygen/{self._folder}/tuning.cuh", text)
 
-    def _module(self, module: PythonModule, variants: Variants) -> Artifact:
+    def _module(self, module: PythonModule, title: str, tables: Sequence[Variants]) -> Artifact:
         banner = [
-            *_banner(self._target.name, variants.algorithm.title, self._command, module.spec_hash),
-            *self._notes(variants),
+            *_banner(self._target.name, title, self._command, module.spec_hash),
+            *self._notes(tables),
         ]
         lines = [f"# {line}".rstrip() for line in banner]
         # long lines and one name an import line are what a generated table is
@@ -185,9 +216,9 @@ class _TargetEmitter:
     def _typed(self) -> Artifact:
         return self._artifact(f"{self._python}/py.typed", "")
 
-    def _notes(self, variants: Variants) -> list[str]:
+    def _notes(self, tables: Sequence[Variants]) -> list[str]:
         """The facts behind a file with their evidence, and what is in conflict or not known."""
-        programs = [variant.program.rules for variant in variants.variants]
+        programs = [variant.program.rules for variants in tables for variant in variants.variants]
         names = sorted({name for rules in programs for name in rules.facts_used})
         facts = [self._target.facts[name] for name in names if name in self._target.facts]
         lines: list[str] = []
@@ -197,7 +228,7 @@ class _TargetEmitter:
                 also = f"; must hold for {plausible}" if len(fact.plausible) > 1 else ""
                 lines.append(f"uses {fact.name} = {format_value(fact.dimension, fact.value)} ({fact.kind.value}{also})")
         unknown = dict.fromkeys(f"unknown: {c.id} needs {fact}" for rules in programs for c, fact in rules.unknown)
-        lines += unknown if not variants.is_family else ()
+        lines += unknown if not any(variants.is_family for variants in tables) else ()
         return [part for line in lines for part in wrapped(line, "", "  ")] + _conflict_lines(
             [c for fact in facts for c in fact.conflicts]
         )

@@ -102,9 +102,18 @@ class While:
 
 @frozen
 class Refuse:
-    """There is no policy for this key."""
+    """There is no policy for this key.
+
+    Attributes:
+        need: what is needed, where a limit stands in the way.
+        limit: that limit.
+        unit: of both.
+    """
 
     reason: str
+    need: Expr | None = None
+    limit: Expr | None = None
+    unit: str = ""
 
 
 @frozen
@@ -156,6 +165,7 @@ class _Lowering:
         for number, ladder in enumerate(rules.ladders):
             body += self._ladder(ladder, first=number == 0)
         body += self._adapt() + self._constrain() + self._canonicalise()
+        body += [Assign((derived.name,), derived.value) for derived in rules.derived]
         definitions: dict[str, tuple[Statement, frozenset[str]]] = {
             let.name: (Define(let.name, let.expr), free_names(let.expr)) for let in rules.lets
         }
@@ -291,7 +301,7 @@ class _Lowering:
             if constraint.unknown is not None:
                 applies.append(fold_constants(Not(constraint.unknown)))
             condition = conjunction([*applies, violated])
-            refuse = Refuse(_refusal(constraint))
+            refuse = _refusal(constraint)
             steps = [self._lowered(path, violated) for path in constraint.shrink]
             if not steps and constraint.otherwise is Otherwise.ERROR:
                 found.append(If(((condition, (refuse,)),)))
@@ -322,10 +332,11 @@ class _Lowering:
         return [If(((n.when, (Note(n.proof), Assign(n.path, n.value))),)) for n in self._rules.neutrals]
 
 
-def _refusal(constraint: Constraint) -> str:
+def _refusal(constraint: Constraint) -> Refuse:
     if constraint.need is None:
-        return f"{constraint.id}: {constraint.reason or constraint.source}"
-    return f"{constraint.id}: more {constraint.unit} are needed than the target has"
+        return Refuse(f"{constraint.id}: {constraint.reason or constraint.source}")
+    reason = f"{constraint.id}: more {constraint.unit} are needed than the target has"
+    return Refuse(reason, measured(constraint), constraint.limit, constraint.unit)
 
 
 def violation(constraint: Constraint) -> Expr:

@@ -49,6 +49,11 @@ class Variants:
         return self.variants[0].program.rules.algorithm
 
     @property
+    def title(self) -> str:
+        """The target's title."""
+        return self.variants[0].program.rules.instance.target.title
+
+    @property
     def policy(self) -> Struct:
         """The struct of a policy."""
         return self.algorithm.policy

@@ -64,6 +64,11 @@ def power_of_two_factor(a: int) -> int:
     return a & -a
 
 
+def next_power_of_two(a: int) -> int:
+    """The least power of two that is not less than a positive integer: a block of Triton's that holds so many items."""
+    return 1 << (a - 1).bit_length()
+
+
 def clamp(a: int, low: int, high: int) -> int:
     """a, brought between low and high."""
     return low if a < low else high if a > high else a
@@ -155,6 +160,13 @@ BUILTINS: dict[str, Builtin] = {
             power_of_two_factor,
             lambda a: Interval(1, a[0].high),
             preconditions=(POSITIVE,),
+        ),
+        Builtin(
+            "next_power_of_two",
+            (1, 1),
+            next_power_of_two,
+            lambda a: Interval(next_power_of_two(a[0].low), next_power_of_two(a[0].high)),
+            preconditions=(Interval(1, 2**30),),
         ),
         Builtin("int64", (1, 1), int, _hull, result=INT64),
         Builtin("int32", (1, 1), int, _hull, result=INT32, preconditions=(Interval(INT32.low, INT32.high),)),

@@ -20,10 +20,15 @@ from policygen.lang.tree import free_names
 from policygen.loading import definitions
 from policygen.loading.collector import Collector
 from policygen.loading.collector import field_paths
+from policygen.loading.engine_tables import EngineDocument
+from policygen.loading.engine_tables import read_derived
+from policygen.loading.engine_tables import read_engine
+from policygen.loading.engine_tables import with_shapes
 from policygen.loading.kernel_tables import CppDocument
 from policygen.loading.kernel_tables import KernelDocument
 from policygen.loading.kernel_tables import cpp_parameters
 from policygen.loading.kernel_tables import kernels
+from policygen.loading.ladders import load_rules
 from policygen.loading.needs import AlternativeDocument
 from policygen.loading.needs import ConstraintDocument
 from policygen.loading.needs import Needs
@@ -49,6 +54,7 @@ from policygen.spec import Declarations
 from policygen.spec import EmptyBlock
 from policygen.spec import KeyField
 from policygen.spec import Let
+from policygen.spec import Shape
 from policygen.spec import TypeParameter
 from policygen.spec import Use
 from policygen.spec import Vocabulary
@@ -84,6 +90,7 @@ class KeyDocument:
     element: dict[str, ElementDocument] = Factory(dict)
     default: Any = None
     doc: str = ""
+    unit: str = ""
 
 
 @frozen
@@ -154,6 +161,9 @@ class AlgorithmDocument:
     kernel: list[KernelDocument] = Factory(list)
     empty_block: EmptyBlockDocument | None = None
     tune: TuneDocument | None = None
+    derived: dict[str, Any] = Factory(dict)
+    engine: EngineDocument | None = None
+    ladder: list[dict[str, Any]] = Factory(list)
 
 
 TARGET = RecordType(Struct("target", tuple(StructField(name, INT64) for name in FACT_NAMES)))
@@ -170,21 +180,36 @@ def ambient_names() -> dict[str, Type]:
     return {"target": TARGET, "cc": COMPUTE_CAPABILITY, "nvcc": TOOLKIT}
 
 
-def load_algorithm(collector: Collector, vocabulary: Vocabulary, others: Mapping[str, Algorithm]) -> Algorithm | None:
-    """Reads an algorithm.
+def load_algorithm(
+    collector: Collector,
+    vocabulary: Vocabulary,
+    others: Mapping[str, Algorithm],
+    shapes: Mapping[str, Shape] | None = None,
+) -> Algorithm | None:
+    """Reads an algorithm, or a table of the engine.
 
     Args:
         collector: the file; problems are added to it.
         vocabulary: what all algorithms share.
         others: algorithms that this one may build on.
+        shapes: the model's numbers, for a table of the engine; None for an algorithm.
 
     Returns:
         The algorithm, or None if a problem stood in the way of building it.
     """
-    document = collector.structured((), collector.source.data, AlgorithmDocument)
+    data = collector.source.data if shapes is None else with_shapes(collector.source.data, shapes)
+    document = collector.structured((), data, AlgorithmDocument)
     if document is None:
         return None
-    return _AlgorithmReader(collector, vocabulary, others, document).read()
+    if (document.engine is None) != (shapes is None):
+        place = "[engine] is for specs/engine/" if shapes is None else "expected [engine]: what the table is for"
+        collector.report((), place)
+        return None
+    algorithm = _AlgorithmReader(collector, vocabulary, others, document).read()
+    if algorithm is None or algorithm.engine is None:
+        return algorithm
+    ladders = {"ladder": document.ladder}
+    return evolve(algorithm, rules=load_rules(collector, algorithm, ladders, (), "engine", vocabulary.features))
 
 
 class _AlgorithmReader:
@@ -215,6 +240,8 @@ class _AlgorithmReader:
         domains = key_domains(key)
         scope = outer.bind({f.name: f.type for f in key})
         scope = definitions.define(collector, scope, collector.source.data, self.lists)
+        if document.engine is not None:
+            scope, domains = scope.bind(ambient_names()), domains.with_paths(fact_paths())
         lets, scope, domains = definitions.lets(collector, ("let",), document.let, scope, domains)
         key = tuple(self.with_default(f, scope, domains) for f in key)
         self.refuse_circular_defaults(key, lets)
@@ -230,6 +257,7 @@ class _AlgorithmReader:
         constraints = needs.constraints(document.constraint)
         parameters = cpp_parameters(collector, document.cpp, scope, self.lists)
         empty = document.empty_block
+        derived = read_derived(collector, needs, policy, document.derived, constraints)
         return Algorithm(
             name=document.name,
             title=document.title,
@@ -247,6 +275,8 @@ class _AlgorithmReader:
             cpp=parameters,
             kernels=kernels(needs, document.kernel, parameters, constraints),
             tune=read_tune(collector, document.tune, self.cub(), key, policy),
+            derived=derived,
+            engine=read_engine(collector, document.name, document.engine, tuple(self.vocabulary.features), key, policy),
             scope=rules_scope,
             domains=rules_domains,
             lists=dict(self.lists),
@@ -301,6 +331,7 @@ class _AlgorithmReader:
             default=parse(str(UNKNOWN_ITEMS), Scope()),
             doc="problem size; -1 where it is not known",
             context=True,
+            unit="items",
             location=self.collector.location(()),
         )
         return (*fields, items)
@@ -326,6 +357,7 @@ class _AlgorithmReader:
             default=None,
             doc=document.doc,
             context=context,
+            unit=document.unit,
             location=self.collector.location(path),
         )
 
@@ -352,6 +384,7 @@ class _AlgorithmReader:
                     default=default,
                     doc=field.doc,
                     context=False,
+                    unit=field.unit,
                     location=self.collector.location(at),
                 )
             )

@@ -66,6 +66,7 @@ class StructFieldDocument:
     range: list[int] | None = None
     doc: str = ""
     array: bool = False
+    unit: str = ""
 
 
 @frozen
@@ -164,6 +165,7 @@ def struct(collector: Collector, path: KeyPath, name: str, table: object) -> Str
                 _range(collector, at, document),
                 document.doc,
                 document.array and _is_array(collector, at, kind),
+                document.unit,
             )
         )
     return Struct(name, tuple(fields))

@@ -211,8 +211,16 @@ class _RulesReader:
     def point(self, written: _WrittenPoint) -> Point:
         document, path = written.document, written.path
         layered = Layered()
+        # what follows from the other fields is computed last, in place of these
+        initial = self.algorithm.policy.initial()
+        derived = {d.name: initial[d.name] for d in self.algorithm.derived}
+        apply_layer(self.collector, self.algorithm.policy, layered, derived, path)
         before = len(self.collector.problems)
         for layer, layer_path in self.layers(written):
+            for follows in self.algorithm.derived:
+                if follows.name in layer:
+                    reason = f"follows from the others ({follows.location}); leave it out"
+                    self.collector.report((*layer_path, follows.name), reason)
             beside = () if layer_path[-1] == "base" else sorted(POINT_KEYS)
             apply_layer(self.collector, self.algorithm.policy, layered, layer, layer_path, beside)
         whole = len(self.collector.problems) == before

@@ -13,6 +13,7 @@ from policygen.lang.tree import Scope
 from policygen.loading import definitions
 from policygen.loading.algorithm import load_algorithm
 from policygen.loading.collector import Collector
+from policygen.loading.engine_tables import read_shapes
 from policygen.loading.ladders import load_rules
 from policygen.loading.targets import load_target
 from policygen.loading.toml_source import TomlSource
@@ -24,6 +25,7 @@ from policygen.model.types import Enumeration
 from policygen.model.types import Struct
 from policygen.spec import Algorithm
 from policygen.spec import RuleSet
+from policygen.spec import Shape
 from policygen.spec import Spec
 from policygen.spec import Target
 from policygen.spec import Vocabulary
@@ -56,7 +58,7 @@ def spec_files(folders: Sequence[tuple[Path, str]]) -> tuple[SpecFile, ...]:
             file = SpecFile(path, f"{prefix}{inside}")
             if inside == "vocabulary.toml":
                 vocabularies.insert(0, file)
-            elif inside.split("/")[0] in ("targets", "algorithms", "references"):
+            elif inside.split("/")[0] in ("targets", "algorithms", "references", "engine"):
                 found.setdefault(inside, file)
     return (*vocabularies, *(found[inside] for inside in sorted(found)))
 
@@ -78,6 +80,8 @@ class _SpecReader:
             "algorithms": [],
             "references": [],
             "targets": [],
+            "engine": [],
+            "model": [],
         }
         self._reference_of: dict[str, str] = {}
         for file in files:
@@ -94,6 +98,10 @@ class _SpecReader:
             self._sources["vocabulary"].append(source)
         elif folders[-2] in ("algorithms", "targets"):
             self._sources[folders[-2]].append(source)
+        elif folders[-2:] == ["engine", "model.toml"]:
+            self._sources["model"].append(source)
+        elif "engine" in folders[-3:-1]:
+            self._sources["engine"].append(source)
         elif len(folders) >= 3 and folders[-3] == "references":
             self._sources["references"].append(source)
             self._reference_of[source.file] = folders[-2]
@@ -101,11 +109,36 @@ class _SpecReader:
     def read(self) -> Spec:
         vocabulary = self._vocabulary()
         algorithms = self._algorithms(vocabulary)
+        shapes = self._shapes(vocabulary)
         references = self._references(vocabulary, algorithms)
-        targets = self._targets(vocabulary, algorithms, references)
+        engine = self._engine(vocabulary, algorithms, shapes)
+        targets = self._targets(vocabulary, {**algorithms, **engine}, references)
         if self._problems:
             raise SpecError(self._problems)
-        return Spec(vocabulary, algorithms, references, targets)
+        return Spec(vocabulary, algorithms, references, targets, engine, shapes)
+
+    def _shapes(self, vocabulary: Vocabulary) -> dict[str, Shape]:
+        found: dict[str, Shape] = {}
+        for source in self._sources["model"]:
+            collector = self._collector(source, vocabulary)
+            found |= read_shapes(collector)
+            self._problems += collector.problems
+        return found
+
+    def _engine(
+        self, vocabulary: Vocabulary, algorithms: Mapping[str, Algorithm], shapes: Mapping[str, Shape]
+    ) -> dict[str, Algorithm]:
+        """The tables of the engine; each may build on algorithms and on tables."""
+        found: dict[str, Algorithm] = {}
+        for source in _in_order(self._sources["engine"], _used_algorithms, self._problems):
+            collector = self._collector(source, vocabulary)
+            table = load_algorithm(collector, vocabulary, {**algorithms, **found}, shapes)
+            if table is not None:
+                if table.name in found:
+                    collector.report(("name",), f'"{table.name}" is defined by {found[table.name].location.file} too')
+                found[table.name] = table
+            self._problems += collector.problems
+        return dict(sorted(found.items()))
 
     def _vocabulary(self) -> Vocabulary:
         enumerations: dict[str, Enumeration] = {}

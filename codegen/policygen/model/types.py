@@ -154,7 +154,8 @@ class Role(Enum):
 class StructField:
     """A field of a record: its type, the value it is initialised with, its role, and the integers it may hold.
 
-    `array` says that CUB holds the fields of this record, which are all of one type, as the elements of an array.
+    `array` says that CUB holds the fields of this record, which are all of one type, as the elements of an array;
+    `unit` what an integer counts: tokens, say.
     """
 
     name: str
@@ -164,6 +165,7 @@ class StructField:
     interval: Interval | None = None
     doc: str = ""
     array: bool = False
+    unit: str = ""
 
 
 @frozen(cache_hash=True)

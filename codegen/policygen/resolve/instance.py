@@ -46,11 +46,6 @@ class TargetInstance:
     cc: int
     facts: Mapping[str, EffectiveFact] = field(repr=False)
 
-    @property
-    def runs_all_passes(self) -> bool:
-        """Whether policies are adapted and constrained, beyond what upstream does."""
-        return "constrain" in self.target.passes
-
 
 def target_instance(spec: Spec, name: str, assumed: Mapping[str, str] | None = None) -> TargetInstance:
     """Finds a target.

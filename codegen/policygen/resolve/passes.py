@@ -1,7 +1,7 @@
-"""The five passes, each a function from candidate to candidate that appends to the trace.
+"""The passes, each a function from candidate to candidate that appends to the trace.
 
 `select -> scale -> adapt -> constrain -> canonicalise`. Select and scale give upstream's policy; the others are the
-target's.
+target's. Last, `derive` computes what a spec declares to follow from the rest; it runs wherever there is such a field.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from policygen.resolve.specialise import Granule
 from policygen.resolve.specialise import Rules
 from policygen.resolve.specialise import thread_counts
 from policygen.resolve.trace import Changed
+from policygen.resolve.trace import Follows
 from policygen.resolve.trace import Held
 from policygen.resolve.trace import Neutralised
 from policygen.resolve.trace import Reported
@@ -231,6 +232,21 @@ def canonicalise(rules: Rules) -> Pass:
                 policy = replaced(candidate.policy, neutral.path, after)
                 candidate = evolve(candidate, policy=policy).with_steps(Neutralised(neutral, before, after))
         return candidate
+
+    return run
+
+
+def derive(rules: Rules) -> Pass:
+    """Computes the fields that follow from the others, in the order of the spec."""
+    derived = tuple((d.name, compiled(d.value)) for d in rules.derived)
+
+    def run(candidate: Candidate) -> Candidate:
+        values: list[tuple[str, Any]] = []
+        for name, value in derived:
+            found = value(candidate.visible())
+            candidate = evolve(candidate, policy=replaced(candidate.policy, (name,), found))
+            values.append((name, found))
+        return candidate.with_steps(Follows(tuple(values)))
 
     return run
 

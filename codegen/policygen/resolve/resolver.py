@@ -58,12 +58,14 @@ class Resolver:
         self._lets: dict[str, Evaluator] = passes.evaluators(rules)
         self._uses = tuple(_Use(name, Resolver(used), fields) for name, used, fields in rules.uses)
         self._passes: list[passes.Pass] = []
-        ran = rules.instance.target.passes
+        ran = rules.passes
         if "adapt" in ran:
             self._passes.append(passes.adapt(rules))
         self._passes.append(passes.constrain(rules) if "constrain" in ran else passes.judge(rules))
         if "canonicalise" in ran:
             self._passes.append(passes.canonicalise(rules))
+        if rules.derived:
+            self._passes.append(passes.derive(rules))
 
     def resolve(self, key: Mapping[str, Any]) -> Resolution:
         """Resolves a key.

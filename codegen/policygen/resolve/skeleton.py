@@ -65,10 +65,10 @@ class Skeleton:
     ) -> None:
         self.target = target
         self.rule_set = rule_set
-        algorithm = spec.algorithms[rule_set.algorithm]
+        algorithm = spec.described(rule_set.algorithm)
         self._ladders = tuple(_bare(ladder) for ladder in rule_set.ladders)
         bare = evolve(algorithm, constraints=(), alternatives=(), neutrals=())
-        self._spec = evolve(spec, algorithms={**spec.algorithms, algorithm.name: bare}, targets={target.name: target})
+        self._spec = evolve(spec.with_described(bare), targets={target.name: target})
         self._expressions = tuple(_expressions(rule_set, [let.expr for let in algorithm.lets]))
         self._apart = bool(algorithm.uses) or any("target" in free_names(expr) for expr in self._expressions)
         self._instances = instances

@@ -20,6 +20,7 @@ from policygen.lang.tree import Name
 from policygen.lang.tree import conjunction
 from policygen.lang.tree import free_names
 from policygen.lang.tree import walk
+from policygen.loading.targets import PASSES
 from policygen.loading.targets import present
 from policygen.model.problems import Problem
 from policygen.model.problems import SpecError
@@ -34,6 +35,7 @@ from policygen.spec import Algorithm
 from policygen.spec import Alternative
 from policygen.spec import Constraint
 from policygen.spec import Counts
+from policygen.spec import Derived
 from policygen.spec import Ladder
 from policygen.spec import Let
 from policygen.spec import Neutral
@@ -63,6 +65,7 @@ class Rules:
 
     Attributes:
         ladders: in the order in which they are tried; every point of them may match.
+        passes: those that run: the target's, or all for a table of the engine, which has no upstream to be equal to.
         facts_used: the facts that any rule looked at.
         unknown: constraints that cannot be judged, each with the fact that is missing.
         fit: constraints that are judged and reported but not enforced (the target runs no constrain pass).
@@ -79,6 +82,8 @@ class Rules:
     fit: tuple[Constraint, ...]
     unknown: tuple[tuple[Constraint, str], ...]
     neutrals: tuple[Neutral, ...]
+    derived: tuple[Derived, ...]
+    passes: tuple[str, ...]
     facts_used: tuple[str, ...]
     instance: TargetInstance = field(repr=False)
 
@@ -95,7 +100,7 @@ def rules_for(spec: Spec, instance: TargetInstance, algorithm: str) -> Rules:
         KeyError: no such algorithm.
         SpecError: a rule needs a fact that the target does not know, or no point answers every key.
     """
-    return _Specialiser(spec, instance, spec.algorithms[algorithm]).run()
+    return _Specialiser(spec, instance, spec.described(algorithm)).run()
 
 
 class _Specialiser:
@@ -114,7 +119,7 @@ class _Specialiser:
 
     def run(self) -> Rules:
         algorithm, target = self._algorithm, self._instance.target
-        reference = self._spec.references.get(target.reference, {}).get(algorithm.name)
+        reference = algorithm.rules or self._spec.references.get(target.reference, {}).get(algorithm.name)
         sets = [s for s in (target.rules.get(algorithm.name), reference) if s is not None]
         lets = [Let(let.name, self._known(let.expr)) for let in algorithm.lets]
         ladders: list[Ladder] = []
@@ -130,9 +135,9 @@ class _Specialiser:
                 f"no point answers every key of {algorithm.name} on {self._instance.name}: end the last ladder with one"
             )
             raise SpecError([Problem.at(place, "ladder", reason)])
-        enforced = self._instance.runs_all_passes
+        passes = target.passes if algorithm.engine is None else PASSES
+        enforced = "constrain" in passes
         judged, unknown = self._constraints()
-        passes = target.passes
         uses = tuple(
             (use.name, rules_for(self._spec, self._instance, use.algorithm), use.key) for use in algorithm.uses
         )
@@ -150,6 +155,8 @@ class _Specialiser:
             fit=() if enforced else judged,
             unknown=unknown,
             neutrals=self._neutrals() if "canonicalise" in passes else (),
+            derived=self._derived(),
+            passes=passes,
             facts_used=tuple(sorted(self._used)),
             instance=self._instance,
         )
@@ -259,6 +266,15 @@ class _Specialiser:
 
     def _neutrals(self) -> tuple[Neutral, ...]:
         return tuple(evolve(n, when=self._known(n.when), value=self._known(n.value)) for n in self._algorithm.neutrals)
+
+    def _derived(self) -> tuple[Derived, ...]:
+        found = tuple(evolve(d, value=self._known(d.value)) for d in self._algorithm.derived)
+        for derived in found:
+            missing = sorted(_facts_of(derived.value))
+            if missing:
+                reason = f"needs {missing[0]}, which {self._instance.name} does not know"
+                raise SpecError([Problem.at(derived.location, f"derived.{derived.name}", reason)])
+        return found
 
     def _granule(self) -> Granule | None:
         rule = self._instance.target.block_rule

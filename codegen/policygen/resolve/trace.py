@@ -182,8 +182,30 @@ class Neutralised:
         return f"canonicalise: {'.'.join(self.neutral.path)} {self.before} -> {self.after}: {self.neutral.proof}"
 
 
+@frozen
+class Follows:
+    """derive: fields that follow from the key and the other fields."""
+
+    values: tuple[tuple[str, Any], ...]
+
+    def __str__(self) -> str:
+        return f"derive: {', '.join(f'{name} = {value}' for name, value in self.values)}"
+
+
 Step: TypeAlias = (
-    Matched | NotEntered | Left | Used | Scaled | Kept | Changed | Shrunk | Held | Reported | Unknown | Neutralised
+    Matched
+    | NotEntered
+    | Left
+    | Used
+    | Scaled
+    | Kept
+    | Changed
+    | Shrunk
+    | Held
+    | Reported
+    | Unknown
+    | Neutralised
+    | Follows
 )
 
 

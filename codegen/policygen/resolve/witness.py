@@ -173,7 +173,7 @@ class _RuleSetSearch:
     def __init__(
         self, spec: Spec, target: Target, rule_set: RuleSet, instances: dict[tuple[int, str], TargetInstance]
     ) -> None:
-        self._algorithm = spec.algorithms[rule_set.algorithm]
+        self._algorithm = spec.described(rule_set.algorithm)
         self._rule_set = rule_set
         self._skeleton = Skeleton(spec, target, rule_set, instances)
         self._searches: dict[int, KeySearch] = {}

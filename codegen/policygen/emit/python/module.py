@@ -34,7 +34,39 @@ from policygen.model.types import Struct
 from policygen.spec import KeyField
 from policygen.spec import TypeParameter
 
-_RUNTIME = ("Record", "check", "check_record", "element", "items_known", "operator_kind", "represented")
+_RUNTIME = (
+    *("NotApplicable", "Record", "check", "check_record", "element", "items_known", "operator_kind", "represented"),
+)
+
+
+@frozen
+class Names:
+    """What a module calls its functions and tables. Several tables of the engine share one module.
+
+    Attributes:
+        policy: the function that answers for a key.
+        point: the function that says which point a policy comes from.
+        apart: what sets the names of one table apart from those of another; empty where there is one.
+        sized: whether callers may say how large the problem is.
+    """
+
+    policy: str = "policy"
+    point: str = "point"
+    apart: str = ""
+    sized: bool = True
+
+    def constant(self, name: str) -> str:
+        """A constant of the table."""
+        return f"_{self.apart.upper()}_{name}" if self.apart else f"_{name}"
+
+    def function(self, name: str) -> str:
+        """A function of the table that only the module calls."""
+        return f"_{self.apart}_{name}" if self.apart else f"_{name}"
+
+    @property
+    def points(self) -> str:
+        """The ids of the points."""
+        return f"{self.apart.upper()}_POINTS" if self.apart else "POINTS"
 
 
 @frozen
@@ -53,20 +85,57 @@ class PythonModule:
 
 
 def python_module(variants: Variants) -> PythonModule:
-    """Prints a module."""
-    return _ModulePrinter(variants).run()
+    """Prints the module of an algorithm."""
+    algorithm = variants.algorithm
+    body = table_lines(variants, Names())
+    digest = digest_of(body)
+    head = [
+        f'"""{algorithm.title}: policies for {variants.title}."""',
+        "",
+        "from __future__ import annotations",
+        "",
+        *import_lines(body),
+        "",
+        f'SPEC_HASH = "{digest}"',
+        f'ALGORITHM = "{algorithm.name}"',
+    ]
+    return PythonModule(identifier(algorithm.name), (*head, *body), digest)
 
 
-class _ModulePrinter:
-    def __init__(self, variants: Variants) -> None:
+def table_lines(variants: Variants, names: Names) -> list[str]:
+    """Prints what a module says of one algorithm or table: records, rules, common keys and the functions in front."""
+    return _TablePrinter(variants, names).lines()
+
+
+def digest_of(body: list[str]) -> str:
+    """The hash of all that decides the policies of a module."""
+    return hashlib.sha256("\n".join(body).encode()).hexdigest()[:16]
+
+
+def import_lines(body: list[str]) -> list[str]:
+    """Imports of what a module uses of the package's own support."""
+    text = "\n".join(body)
+    support = ["_fold", "_quotient", "_remainder", *(f"_{name}" for name in BUILTINS)]
+    names = [name for name in (*_RUNTIME, *support) if f"{name}(" in text or f"({name})" in text]
+    found = [f"from ._runtime import {name}" for name in sorted(names)]
+    if "-> NoReturn:" in text:
+        # for type checkers alone: typing takes long to import
+        found += ["", "TYPE_CHECKING = False", "if TYPE_CHECKING:", "    from typing import NoReturn"]
+    return found
+
+
+class _TablePrinter:
+    def __init__(self, variants: Variants, names: Names) -> None:
         self._variants = variants
+        self._called = names
         self._programs = [variant.program for variant in variants.variants]
         self._algorithm = variants.algorithm
+        self._key = [field for field in self._algorithm.key if names.sized or field.name != "num_items"]
         # the arguments of selection: what chooses an architecture of a family, then the key
         self._names = ["cc"] if variants.is_family else []
-        self._names += [identifier(field.name) for field in self._algorithm.key]
+        self._names += [identifier(field.name) for field in self._key]
 
-    def run(self) -> PythonModule:
+    def lines(self) -> list[str]:
         algorithm = self._algorithm
         body: list[str] = []
         body += self._enumerations()
@@ -76,55 +145,46 @@ class _ModulePrinter:
         body += self._points()
         body += spec_functions(self._programs)
         for variant in self._variants.variants:
-            body += selector_lines(variant.program, f"_select{variant.suffix}")
+            body += selector_lines(variant.program, f"{self._called.function('select')}{variant.suffix}")
         body += self._common()
         body += self._policy_function()
         body += self._whole_function()
         if algorithm.types:
             body += self._for_types()
-        digest = hashlib.sha256("\n".join(body).encode()).hexdigest()[:16]
-        head = [
-            f'"""{algorithm.title}: policies for {self._programs[0].rules.instance.target.title}."""',
-            "",
-            "from __future__ import annotations",
-            "",
-            *self._imports(body),
-            "",
-            f'SPEC_HASH = "{digest}"',
-            f'ALGORITHM = "{algorithm.name}"',
-        ]
-        return PythonModule(identifier(algorithm.name), (*head, *body), digest)
-
-    def _imports(self, body: list[str]) -> list[str]:
-        text = "\n".join(body)
-        support = ["_fold", "_quotient", "_remainder", *(f"_{name}" for name in BUILTINS)]
-        names = [name for name in (*_RUNTIME, *support) if f"{name}(" in text or f"({name})" in text]
-        return [f"from ._runtime import {name}" for name in sorted(names)]
+        return body
 
     def _enumerations(self) -> list[str]:
-        found = ["", "# What the fields of a key may hold."]
-        for field in self._algorithm.key:
+        found = ["", *([""] if self._called.apart else []), "# What the fields of a key may hold."]
+        for field in self._key:
             if field.element:
                 found.append(f"_{identifier(field.name).upper()}: dict[str, object] = {{")
                 found += [f"    {part.name!r}: {domain_text(part)}," for part in field.element]
                 found.append("}")
-        found.append("_DOMAINS: dict[str, object] = {")
-        for field in self._algorithm.key:
+        found.append(f"{self._called.constant('DOMAINS')}: dict[str, object] = {{")
+        for field in self._key:
             if not field.element:
                 found.append(f"    {identifier(field.name)!r}: {domain_text(field)},")
         return [*found, "}"]
 
     def _struct(self, struct: Struct) -> list[str]:
-        docs = "; ".join(f"{f.name}: {f.doc}" for f in struct.fields if f.doc)
         found = ["", "", f"class {identifier(struct.name)}(Record):"]
-        found += docstring([f"CUB's {struct.name}.", *([docs] if docs else [])], "    ")
+        found += docstring(self._struct_doc(struct), "    ")
         found += ["", "    __slots__ = ()"]
         return found + [f"    {identifier(f.name)}: {annotation(f.type)}" for f in struct.fields]
+
+    def _struct_doc(self, struct: Struct) -> list[str]:
+        engine = self._algorithm.engine
+        if engine is None or struct != self._algorithm.policy:
+            docs = "; ".join(f"{f.name}: {f.doc}" for f in struct.fields if f.doc)
+            return [f"CUB's {struct.name}.", *([docs] if docs else [])]
+        units = {f.name: f" ({f.unit})" if f.unit else "" for f in struct.fields}
+        fields = [f"    {identifier(f.name)}{units[f.name]}: {f.doc}." for f in struct.fields]
+        return [f"{engine.returns[0].upper()}{engine.returns[1:]}.", "", "Attributes:", *fields]
 
     def _record_makers(self) -> list[str]:
         """For each key field that holds records, the function that makes one of a dictionary, with defaults."""
         found: list[str] = []
-        for field in self._algorithm.key:
+        for field in self._key:
             if not field.element:
                 continue
             kind = field.type.element if isinstance(field.type, ListType) else field.type
@@ -150,11 +210,13 @@ class _ModulePrinter:
         return found
 
     def _points(self) -> list[str]:
-        found = ["", "", "# The points, in the order in which they are tried.", "POINTS = ("]
+        found = ["", "", "# The points, in the order in which they are tried.", f"{self._called.points} = ("]
         return [*found, *(f"    {p.id!r}," for program in self._programs for p in program.points), ")"]
 
     def _common(self) -> list[str]:
-        found = ["", "", "# Common keys, in front of the rules. Each row says where it comes from.", "_COMMON = {"]
+        policy = identifier(self._algorithm.policy.name)
+        found = ["", "", "# Common keys, in front of the rules. Each row says where it comes from."]
+        found.append(f"{self._called.constant('COMMON')}: dict[object, {policy}] = {{")
         for variant, row in self._variants.rows:
             where = f"from {variant.cc // 10}.{variant.cc % 10}: " if variant.cc is not None else ""
             found += wrapped_comment(f"{where}{row_reason(row)}", "    ", "# ")
@@ -164,19 +226,20 @@ class _ModulePrinter:
             found += ["# The lowest architecture of each run that has the same rules.", "_ARCHITECTURES = ("]
             found += [f"    {variant.cc}," for variant in self._variants.variants]
             found.append(")")
-        return [*found, f"_MEMO: dict[tuple[object, ...], {identifier(self._algorithm.policy.name)}] = {{}}"]
+        known, common = self._called.constant("KNOWN"), self._called.constant("COMMON")
+        return [*found, f"{known}: dict[object, {policy}] = dict({common})  # and what was asked for since"]
 
     def _row_key(self, variant: Variant, row: Row) -> str:
         """The arguments as a caller writes them: what has a default is left to it."""
         parts = [] if variant.cc is None else [str(variant.cc)]
-        for field in self._algorithm.key:
+        for field in self._key:
             value = row.resolution.key[field.name] if field.name in row.given else default_argument(field)
             parts.append(value_text(value, field.type))
-        return f"({', '.join(parts)})"
+        return f"({', '.join(parts)})" if len(parts) != 1 else parts[0]
 
     def _parameters(self) -> list[str]:
         found = ["cc: int | str"] if self._variants.is_family else []
-        for field in self._algorithm.key:
+        for field in self._key:
             kind = annotation(field.type)
             name = identifier(field.name)
             if field.name == "num_items":
@@ -191,47 +254,68 @@ class _ModulePrinter:
 
     def _policy_function(self) -> list[str]:
         policy, names = identifier(self._algorithm.policy.name), ", ".join(self._names)
-        signature = ["def policy(", "    *,", *(f"    {p}," for p in self._parameters()), f") -> {policy}:"]
-        doc = [f"The policy for a key. Returns {policy} with CUB's field names.", "", "Args:"]
-        if self._variants.is_family:
-            listed = ", ".join(map(str, self._variants.architectures))
-            doc.append(f"    cc: compute capability, 90 or '9.0' or 'sm_90'; one that is not listed ({listed}) has the")
-            doc.append("        policies of the next lower one.")
-        for field in self._algorithm.key:
-            unit = f" ({domain_doc(field)})" if domain_doc(field) else ""
-            doc.append(f"    {identifier(field.name)}: {field.doc}{unit}.")
-        doc += [
-            "",
-            "Raises:",
-            "    ValueError: a value outside its domain, or a key that no policy of the target works for.",
-        ]
+        called, whole = self._called, self._called.function("whole")
+        signature = [f"def {called.policy}(", "    *,", *(f"    {p}," for p in self._parameters()), f") -> {policy}:"]
         folded = ["    cc = represented(cc, _ARCHITECTURES)"] if self._variants.is_family else []
         tail = [
             *folded,
-            f"    key = ({names},)",
             "    try:",
-            "        found = _COMMON.get(key) or _MEMO.get(key)",
+            f"        return {called.constant('KNOWN')}[{names}]",
+            "    except (KeyError, TypeError):  # not asked for yet, or a list in it",
+            "        pass",
+            f"    return {called.function('asked')}({names})",
+        ]
+        asked = [
+            "",
+            "",
+            f"def {called.function('asked')}({names}) -> {policy}:  # type: ignore[no-untyped-def]",
+            f"    found = {whole}({names})[0]",
+            f"    known = {called.constant('KNOWN')}",
+            f"    if len(known) >= len({called.constant('COMMON')}) + 4096:",
+            "        known.clear()",
+            f"        known.update({called.constant('COMMON')})",
+            "    try:",
+            f"        known[{names}] = found",
             "    except TypeError:  # a list in it",
-            f"        return _whole({names})[0]",
-            "    if found is None:",
-            f"        found = _whole({names})[0]",
-            "        if len(_MEMO) >= 4096:",
-            "            _MEMO.clear()",
-            "        _MEMO[key] = found",
+            "        pass",
             "    return found",
         ]
         point = [
             "",
             "",
-            "def point(",
+            f"def {called.point}(",
             "    *,",
             *(f"    {p}," for p in self._parameters()),
             ") -> str:",
-            '    """The id of the point that a key\'s policy comes from; see `policy` for arguments and errors."""',
+            *docstring([f"The id of the point that a policy comes from; see `{called.policy}` for the key."], "    "),
             *folded,
-            f"    return POINTS[_whole({names})[1]]",
+            f"    return {called.points}[{whole}({names})[1]]",
         ]
-        return ["", "", *signature, *docstring(doc, "    "), *tail, *point, *self._architecture_function()]
+        doc = docstring(self._policy_doc(), "    ")
+        return ["", "", *signature, *doc, *tail, *asked, *point, *self._architecture_function()]
+
+    def _policy_doc(self) -> list[str]:
+        algorithm, policy = self._algorithm, identifier(self._algorithm.policy.name)
+        if algorithm.engine is None:
+            doc = [f"The policy for a key. Returns {policy} with CUB's field names.", "", "Args:"]
+        else:
+            doc = [f"{algorithm.title}.", "", "Args:"]
+        if self._variants.is_family:
+            listed = ", ".join(map(str, self._variants.architectures))
+            doc.append(f"    cc: compute capability, 90 or '9.0' or 'sm_90'; one that is not listed ({listed}) has the")
+            doc.append("        policies of the next lower one.")
+        for field in self._key:
+            unit = field.unit if algorithm.engine is not None else ""
+            domain = ", ".join(part for part in (unit, domain_doc(field)) if part)
+            doc.append(f"    {identifier(field.name)}: {field.doc}{f' ({domain})' if domain else ''}.")
+        if algorithm.engine is not None:
+            doc += ["", "Returns:", f"    {policy}: {algorithm.engine.returns}."]
+        return [
+            *doc,
+            "",
+            "Raises:",
+            "    ValueError: a value outside its domain, or a key that no policy of the target works for.",
+        ]
 
     def _architecture_function(self) -> list[str]:
         if not self._variants.is_family:
@@ -250,8 +334,10 @@ class _ModulePrinter:
         algorithm = self._algorithm
         policy = identifier(algorithm.policy.name)
         names = ", ".join(self._names)
-        found = ["", "", f"def _whole({names}) -> tuple[{policy}, int]:  # type: ignore[no-untyped-def]"]
-        found.append("    num_items = items_known(num_items)")
+        whole = self._called.function("whole")
+        found = ["", "", f"def {whole}({names}) -> tuple[{policy}, int]:  # type: ignore[no-untyped-def]"]
+        if self._called.sized:
+            found.append("    num_items = items_known(num_items)")
         expressions = PythonExpressions({}, algorithm.domains)
         for field in given_first(algorithm):
             if field.name == "num_items":
@@ -268,13 +354,15 @@ class _ModulePrinter:
 
     def _selected(self) -> list[str]:
         """Calls the selector; that of a family's architecture numbers its own points."""
-        names = ", ".join(identifier(f.name) for f in self._algorithm.key)
+        select = self._called.function("select")
+        # a table of the engine has sizes of its own among its keys
+        names = ", ".join(identifier(f.name) if f in self._key else "-1" for f in self._algorithm.key)
         if not self._variants.is_family:
-            return [f"    return _select({names})"]
+            return [f"    return {select}({names})"]
         found: list[str] = []
         first = 0
         for variant in self._variants.variants:
-            found += [f"    if cc == {variant.cc}:", f"        policy_, number = _select{variant.suffix}({names})"]
+            found += [f"    if cc == {variant.cc}:", f"        policy_, number = {select}{variant.suffix}({names})"]
             found.append(f"        return policy_, number + {first}")
             first += len(variant.program.points)
         return [*found, "    raise AssertionError(cc)"]
@@ -296,7 +384,7 @@ class _ModulePrinter:
                 f"        {name} = _{name}_record(**{name})",
                 f'    check_record("{name}", {name}, {identifier(kind.struct.name)}, _{name.upper()})',
             ]
-        return [f'    check("{name}", {name}, _DOMAINS["{name}"])']
+        return [f'    check("{name}", {name}, {self._called.constant("DOMAINS")}["{name}"])']
 
     def _for_types(self) -> list[str]:
         policy = identifier(self._algorithm.policy.name)

@@ -76,10 +76,19 @@ class PythonStatements:
                     found.append(f"{pad}while {self._expressions.text(statement.condition)}:")
                     found += self.lines(statement.body, indent + 1)
                 case Refuse():
-                    found.append(f"{pad}raise ValueError({statement.reason!r})")
+                    found.append(f"{pad}raise ValueError({self._reason(statement)})")
                 case Note(header_only=False):
                     found += wrapped_comment(statement.text, pad, "# ")
         return found
+
+    def _reason(self, statement: Refuse) -> str:
+        """The text of a refusal, with numbers where a limit stands in the way."""
+        if statement.need is None or statement.limit is None:
+            return repr(statement.reason)
+        need, limit = self._expressions.text(statement.need), self._expressions.text(statement.limit)
+        name = statement.reason.partition(":")[0]
+        text = f"{name}: {{:,}} {statement.unit} are needed at the least, and the limit is {{:,}}"
+        return f"{text!r}.format({need}, {limit})"
 
     def _branches(self, statement: If, indent: int) -> list[str]:
         pad = _INDENT * indent

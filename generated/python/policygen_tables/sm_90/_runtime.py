@@ -44,6 +44,10 @@ def _plain(value: object) -> object:
     return [_plain(v) for v in value] if isinstance(value, tuple) else value
 
 
+class NotApplicable(ValueError):
+    """There are no policies: the target does not have what would run with them."""
+
+
 def check(name: str, value: object, domain: object) -> None:
     """Raises ValueError unless a value of a key is in its domain: names, integers, a range, or bool."""
     if domain is bool:
@@ -176,6 +180,10 @@ def _is_power_of_two(a: int) -> bool:
 
 def _power_of_two_factor(a: int) -> int:
     return a & -a
+
+
+def _next_power_of_two(a: int) -> int:
+    return 1 << (a - 1).bit_length()
 
 
 class ScalingResult(Record):
