@@ -138,7 +138,8 @@ for line in sys.stdin:
     target, algorithm, key = json.loads(line)
     algorithm, _, table = algorithm.partition(".")
     module = import_module("policygen_tables." + target + "." + algorithm)
-    policy, point = (getattr(module, table), getattr(module, table + "_point")) if table else (module.policy, module.point)
+    policy = getattr(module, table or "policy")
+    point = getattr(module, table + "_point" if table else "point")
     try:
         print(json.dumps([policy(**key).as_dict(), point(**key)]))
     except ValueError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from collections.abc import Sequence
 from pathlib import PurePosixPath
@@ -194,12 +195,14 @@ class _TargetEmitter:
             for fact in self._target.facts.values()
             if fact.value is not None and fact.kind is not None
         ]
+        hashes = {files.module: files.spec_hash for files in algorithms}
         unknown = [(f.name, f.unknown or "not known") for f in self._target.facts.values() if f.value is None]
         text = template("python/__init__.py.j2").render(
             banner=_banner(self._target.name, "the package of all tables", self._command, ""),
             title=self._target.title,
             target=self._target.name,
-            hashes={files.module: files.spec_hash for files in algorithms},
+            hashes=hashes,
+            spec_hash=hashlib.sha256("\n".join(f"{n} {h}" for n, h in hashes.items()).encode()).hexdigest()[:16],
             hardware=hardware,
             unknown=unknown,
         )

@@ -43,7 +43,9 @@ SPEC_HASHES: dict[str, str] = {
     "norm": "854a3872521be60e",
     "sampling": "ac669fd58cfd4ed4",
 }
-SPEC_HASH = "-".join(value[:4] for value in SPEC_HASHES.values())
+# One hash of them all, and a line for the log of an engine: which numbers it runs with.
+SPEC_HASH = "e2732d3af98d992c"
+BANNER = f"policygen tables for {TARGET} (Iluvatar BI-V100): {len(SPEC_HASHES)} modules, spec {SPEC_HASH}"
 
 
 class Hardware(Record):

@@ -37,7 +37,9 @@ SPEC_HASHES: dict[str, str] = {
     "transform": "0ff498585dc1c5e4",
     "unique_by_key": "587ad3b84d387dc6",
 }
-SPEC_HASH = "-".join(value[:4] for value in SPEC_HASHES.values())
+# One hash of them all, and a line for the log of an engine: which numbers it runs with.
+SPEC_HASH = "c58da4a786c2ea7a"
+BANNER = f"policygen tables for {TARGET} (NVIDIA architectures): {len(SPEC_HASHES)} modules, spec {SPEC_HASH}"
 
 
 class Hardware(Record):
