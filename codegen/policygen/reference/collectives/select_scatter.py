@@ -16,6 +16,7 @@ from torch import Tensor
 from policygen.reference.collectives.regions import Tiles
 from policygen.reference.collectives.selection_counts import SelectionCounts
 from policygen.reference.collectives.shared_exchange import exchanged
+from policygen.reference.collectives.shared_exchange import write_compacted
 from policygen.reference.collectives.sweep_shape import SweepShape
 from policygen.reference.values.elements import Element
 
@@ -126,8 +127,4 @@ def _write_directly(found: SelectedTiles, out: Tensor) -> None:
 
 def _write_from_shared(found: SelectedTiles, out: Tensor) -> None:
     """Threads write what has been moved up in shared memory."""
-    to = found.counts.places - found.counts.before.unsqueeze(-1)
-    shared = exchanged(found.items, found.element, to, found.flags, found.shape.tile_items)
-    place = torch.arange(found.shape.tile_items, device=out.device)
-    writes = place < found.selections.unsqueeze(-1)
-    out[(found.selected_before.unsqueeze(-1) + place)[writes]] = shared[writes]
+    write_compacted(found.items, found.element, found.flags, found.counts, found.selections, found.selected_before, out)
