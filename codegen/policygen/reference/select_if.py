@@ -66,7 +66,7 @@ from policygen.reference.values.elements import element_of
 from policygen.reference.values.equalities import Equality
 from policygen.reference.values.selections import SHARES
 from policygen.reference.values.selections import Cut
-from policygen.reference.values.selections import cut_at
+from policygen.reference.values.selections import cuts_at
 from policygen.reference.values.selections import drawn
 from policygen.reference.values.selections import flags_for
 from policygen.reference.values.selections import is_odd
@@ -182,7 +182,7 @@ class SelectKernel(ReferenceKernel[SelectProblem, SelectInputs]):
         return SelectInputs(
             items=items.to(case.device),
             flags=flags.to(case.device),
-            predicate=cut_at(problem.share, kind.item, items) if kind.method == "if" else None,
+            predicate=cuts_at((problem.share,), kind.item, items)[0] if kind.method == "if" else None,
             seed=int(torch.randint(1 << 31, (1,), generator=random)),
         )
 

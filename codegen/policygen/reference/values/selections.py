@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import torch
@@ -77,16 +78,19 @@ class Cut:
         return ~self.order.before(pivot, items) if self.inclusive else self.order.before(items, pivot)
 
 
-def cut_at(share: str, element: Element, items: Tensor) -> Cut:
-    """A predicate that selects a share of items, as nearly as their values allow.
+def cuts_at(shares: Sequence[str], element: Element, items: Tensor) -> tuple[Cut, ...]:
+    """Predicates that select shares of items, as nearly as their values allow.
 
     Args:
-        share: one of `SHARES`.
+        shares: of `SHARES`, one for each predicate.
         element: type of the items.
         items: these.
     """
-    order = KeyOrder(element, "less")
-    if items.shape[0] == 0:
-        return Cut(order, torch.zeros(element.trailing, dtype=element.dtype), inclusive=False)
-    place = min(int(_FRACTIONS[share] * items.shape[0]), items.shape[0] - 1)
-    return Cut(order, items[order.sorted_by(items)[place]], inclusive=share == "all")
+    order, n = KeyOrder(element, "less"), items.shape[0]
+    if n == 0:
+        nothing = torch.zeros(element.trailing, dtype=element.dtype)
+        return tuple(Cut(order, nothing, inclusive=False) for _ in shares)
+    places = order.sorted_by(items)
+    return tuple(
+        Cut(order, items[places[min(int(_FRACTIONS[share] * n), n - 1)]], inclusive=share == "all") for share in shares
+    )
