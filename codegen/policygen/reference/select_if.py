@@ -78,7 +78,7 @@ from policygen.reference.values.sort_keys import sort_patterns
 
 KERNEL_NAME: Final = "DeviceSelectSweepKernel"
 _MOST_ITEMS: Final = 1 << 21
-_MOST_QUICK_ITEMS: Final = 1 << 19
+_MOST_QUICK_ITEMS: Final = 1 << 18
 
 
 @frozen

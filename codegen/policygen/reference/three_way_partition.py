@@ -64,7 +64,7 @@ SHARES: Final = (("few", "half"), ("half", "all"), ("half", "few"), ("none", "ha
 
 _PARTS: Final = ("first", "second", "others")
 _MOST_ITEMS: Final = 1 << 21
-_MOST_QUICK_ITEMS: Final = 1 << 19
+_MOST_QUICK_ITEMS: Final = 1 << 18
 
 
 @frozen

@@ -69,7 +69,7 @@ _PLACE: Final = ELEMENTS["int64"]
 """Values are the places that their keys came from."""
 
 _MOST_ITEMS: Final = 1 << 21
-_MOST_QUICK_ITEMS: Final = 1 << 19
+_MOST_QUICK_ITEMS: Final = 1 << 18
 _MOST_COUNTED: Final = {4: 2**32 - 1, 8: 2**32 + BEYOND_INT32}
 """Items for index arithmetic alone, by bytes of an offset."""
 
