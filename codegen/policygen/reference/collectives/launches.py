@@ -18,8 +18,8 @@ _GREATEST_OFFSET = 2**31 - 1
 
 
 def most_launched(tile_items: int) -> int:
-    """The most items of one launch: whole tiles of so many items."""
-    return _GREATEST_OFFSET - _GREATEST_OFFSET % tile_items
+    """The most tiles of one launch, if they have so many items."""
+    return _GREATEST_OFFSET // tile_items
 
 
 def first_of_last_tiles(num_items: int, tile_items: int) -> int:
@@ -27,19 +27,24 @@ def first_of_last_tiles(num_items: int, tile_items: int) -> int:
     return max(0, -(-num_items // tile_items) - LAST_TILES) * tile_items
 
 
-def launches(num_items: int, tile_items: int, most_items: int | None, *, first_item: int = 0) -> Iterator[Tiles]:
+def launches(num_items: int, tile_items: int, most_tiles: int | None, *, first_item: int = 0) -> Iterator[Tiles]:
     """The tiles of each launch, a block each.
 
     Args:
         num_items: all items.
         tile_items: items of a tile.
-        most_items: of one launch, whole tiles; None for a single launch, however many there are.
+        most_tiles: of one launch; None for a single launch, however many there are.
         first_item: the first item of the tiles that are wanted, the first of a tile.
     """
-    step = max(1, num_items) if most_items is None else most_items
+    step = max(1, num_items) if most_tiles is None else most_tiles * tile_items
     for begin in range(0, num_items, step):
         skipped = max(0, first_item - begin) // tile_items
         end = min(num_items, begin + step)
         if begin + skipped * tile_items < end:
             tiles = one_region(end, begin + skipped * tile_items).tiles(tile_items)
             yield evolve(tiles, blocks=tiles.numbers + skipped)
+
+
+def tiles_past_offsets(tiles: Tiles) -> int:
+    """How many tiles of a launch end past what an offset of 32 bits holds."""
+    return int(((tiles.blocks + 1) * tiles.tile_items > _GREATEST_OFFSET).sum())
