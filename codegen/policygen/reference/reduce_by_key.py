@@ -61,6 +61,7 @@ from policygen.reference.values.elements import element_of
 from policygen.reference.values.inputs import make
 from policygen.reference.values.inputs import patterns_of
 from policygen.reference.values.key_runs import make_runs
+from policygen.reference.values.key_runs import paired
 from policygen.reference.values.key_runs import run_patterns_of
 from policygen.reference.values.operators import RECOGNISED
 from policygen.reference.values.operators import Operator
@@ -142,7 +143,7 @@ class ReduceByKeyKernel(ReferenceKernel[ReduceByKeyProblem, ReduceByKeyInputs]):
         found = combinations(
             sizes(tile, blocks=2, quick=quick),
             kinds,
-            pattern_pairs,
+            lambda kind: paired(run_patterns_of(kind.key), patterns_of(kind.operator.element)),
             tile + 5,
             alike=lambda kind: (similar(kind.operator), kind.key.is_floating),
             quick=quick,
@@ -150,9 +151,9 @@ class ReduceByKeyKernel(ReferenceKernel[ReduceByKeyProblem, ReduceByKeyInputs]):
         for number, (num_items, kind, patterns) in enumerate(found):
             yield ReduceByKeyProblem(num_items, kind, patterns, ADVERSARIES[number % len(ADVERSARIES)])
         # so many tiles that one window does not reach back to the first
-        many = min((2 * case.warp_size + 3) * tile - 2, _MOST_ITEMS)
+        many = min(((1 if quick else 2) * case.warp_size + 3) * tile - 2, _MOST_ITEMS)
         turns = range(1 if quick else max(len(kinds), len(ADVERSARIES)))
-        for _, kind, adversary in zip(turns, cycle(kinds), cycle(reversed(ADVERSARIES)), strict=False):
+        for _, kind, adversary in zip(turns, cycle(kinds), cycle(ADVERSARIES), strict=False):
             yield ReduceByKeyProblem(many, kind, ("mixed", "random"), adversary)
         yield ReduceByKeyProblem(BEYOND_INT32, kinds[0], ("one", "random"), ADVERSARIES[0], has_data=False)
 
@@ -244,13 +245,6 @@ def kinds_of(case: Case) -> tuple[Kind, ...]:
     keys = elements_of_size(case.key.key_size)
     turns = range(max(len(operators), len(keys)))
     return tuple(Kind(key, operator) for _, key, operator in zip(turns, cycle(keys), cycle(operators), strict=False))
-
-
-def pattern_pairs(kind: Kind) -> tuple[tuple[str, str], ...]:
-    """Patterns of keys and of values, each at least once, the plainest first."""
-    keys, values = run_patterns_of(kind.key), patterns_of(kind.operator.element)
-    turns = range(max(len(keys), len(values)))
-    return tuple((key, value) for _, key, value in zip(turns, cycle(keys), cycle(values), strict=False))
 
 
 def blank(like: Tensor, element: Element) -> Tensor:

@@ -117,8 +117,8 @@ class EncodeKernel(ReferenceKernel[EncodeProblem, EncodeInputs]):
             yield EncodeProblem(num_items, key, pattern, launch, adversary)
         most = most_launched(tile)
         # so many tiles that one window does not reach back to the first
-        many = min((2 * case.warp_size + 3) * tile - 2, _MOST_ITEMS)
-        for key, adversary in zip(keys[: 1 if quick else None], cycle(reversed(ADVERSARIES)), strict=False):
+        many = min(((1 if quick else 2) * case.warp_size + 3) * tile - 2, _MOST_ITEMS)
+        for key, adversary in zip(keys[: 1 if quick else None], cycle(ADVERSARIES), strict=False):
             yield EncodeProblem(many, key, "mixed", most, adversary)
         yield EncodeProblem(BEYOND_INT32, keys[0], "one", most, ADVERSARIES[0], has_data=False)
 

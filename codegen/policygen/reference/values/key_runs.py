@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import cycle
 from typing import Final
 
 import torch
@@ -22,6 +24,12 @@ _NAN: Final = 0.1
 def run_patterns_of(element: Element) -> tuple[str, ...]:
     """The patterns that keys of a type have, the plainest first."""
     return FLOATING_RUN_PATTERNS if element.is_floating else RUN_PATTERNS
+
+
+def paired(keys: Sequence[str], values: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Patterns of keys and of values side by side, each at least once, the plainest first."""
+    turns = range(max(len(keys), len(values)))
+    return tuple((key, value) for _, key, value in zip(turns, cycle(keys), cycle(values), strict=False))
 
 
 def make_runs(
