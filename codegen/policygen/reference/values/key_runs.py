@@ -11,8 +11,9 @@ from torch import Tensor
 
 from policygen.reference.values.elements import Element
 
-RUN_PATTERNS: Final = ("mixed", "short", "one", "distinct", "edges")
-"""Runs of any length, from one item to many tiles; of a few items; a single one; of one item; up to ends of tiles."""
+RUN_PATTERNS: Final = ("mixed", "short", "one", "distinct", "edges", "pairs")
+"""Runs of any length, from one item to many tiles; of a few items; a single one; of one item; up to ends of tiles; of
+two items, across ends of tiles where these have an odd number."""
 
 FLOATING_RUN_PATTERNS: Final = (*RUN_PATTERNS, "zeros", "nan", "nans")
 """Beyond those: runs of zeros of both signs, which are equal; a few NaN, the first key among them; nothing but NaN."""
@@ -78,6 +79,8 @@ def _begins(pattern: str, num_items: int, tile_items: int, random: torch.Generat
             return torch.ones(num_items, dtype=torch.bool)
         case "edges":
             return (torch.arange(num_items) % tile_items == 0) & (chance < 0.5)
+        case "pairs":
+            return torch.arange(num_items) % 2 == 0
         case "mixed":
             # each half of a tile has its own share of beginnings, from all items to next to none
             part = tile_items // 2 + 1
