@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import torch
 from attrs import evolve
 
 from policygen.model.record import Record
@@ -11,6 +12,10 @@ from policygen.reference.contract.case import Case
 from policygen.reference.contract.tile_log import TileLog
 from policygen.reference.for_each import DYNAMIC
 from policygen.reference.for_each import KERNEL as FOR
+from policygen.reference.values.differences import DIFFERS
+from policygen.reference.values.differences import MINUS
+from policygen.reference.values.differences import Difference
+from policygen.reference.values.elements import ELEMENTS
 from policygen.reference.values.memory import vector_alignment
 from policygen.validate.cases import plan
 from policygen.validate.run import fault
@@ -64,3 +69,21 @@ def test_the_tile_of_such_a_loop_is_as_large_as_suggested(packaged: Project) -> 
 )
 def test_what_a_vector_is_aligned_to(size: int, alignment: int, vector: int, expected: int) -> None:
     assert vector_alignment(size, alignment, vector) == expected
+
+
+def words(number: int) -> list[int]:
+    """A 128-bit integer as low and high word."""
+    low, high = number % 2**64, number // 2**64 % 2**64
+    return [low - 2**64 if low >= 2**63 else low, high - 2**64 if high >= 2**63 else high]
+
+
+@pytest.mark.parametrize(("item", "neighbour"), [(0, 1), (2**64, 1), (2**127 - 1, -(2**127)), (-5, -7), (3, 2**64 - 1)])
+def test_wide_differences_borrow_from_the_upper_half(item: int, neighbour: int) -> None:
+    minus = Difference(MINUS, ELEMENTS["int128"])
+    assert minus.of(torch.tensor(words(item)), torch.tensor(words(neighbour))).tolist() == words(item - neighbour)
+
+
+def test_an_item_without_a_neighbour_becomes_what_the_function_returns() -> None:
+    numbers = torch.tensor([0.0, -0.0, 2.5, float("nan")])
+    assert Difference(DIFFERS, ELEMENTS["float32"]).of_one(numbers).tolist() == [0, 0, 1, 1]
+    assert Difference(MINUS, ELEMENTS["float32"]).of_one(numbers)[2] == 2.5
