@@ -37,8 +37,8 @@ from policygen.reference.contract.comparison import Expectation
 from policygen.reference.contract.kernel import Problem
 from policygen.reference.contract.kernel import ReferenceKernel
 from policygen.reference.contract.sizes import BEYOND_INT32
-from policygen.reference.contract.sizes import LAST_TILES
 from policygen.reference.contract.sizes import combinations
+from policygen.reference.contract.sizes import first_tile
 from policygen.reference.contract.sizes import sizes
 from policygen.reference.contract.tile_log import TileLog
 from policygen.reference.values.differences import Difference
@@ -171,8 +171,7 @@ def _tile_items(case: Case) -> int:
 
 
 def _first_tile(case: Case, problem: DifferenceProblem) -> int:
-    """The tile from which they are looked at: where there is no data, the last ones."""
-    return 0 if problem.has_data else max(0, ceil_div(problem.num_items, _tile_items(case)) - LAST_TILES)
+    return first_tile(problem.num_items, _tile_items(case), has_data=problem.has_data)
 
 
 def _tiles(case: Case, problem: DifferenceProblem) -> Tiles:

@@ -40,7 +40,7 @@ from policygen.reference.contract.comparison import Expectation
 from policygen.reference.contract.kernel import Problem
 from policygen.reference.contract.kernel import ReferenceKernel
 from policygen.reference.contract.sizes import BEYOND_INT32
-from policygen.reference.contract.sizes import LAST_TILES
+from policygen.reference.contract.sizes import first_tile
 from policygen.reference.contract.sizes import sizes
 from policygen.reference.contract.tile_log import TileLog
 from policygen.reference.values.memory import Array
@@ -188,9 +188,8 @@ def _name(case: Case) -> str:
 
 
 def _first_tile(case: Case, problem: ForProblem) -> int:
-    """The tile from which they are looked at: where there is no data, the last ones."""
-    tiles = ceil_div(problem.calls, _threads(case, problem) * int(case.policy.items_per_thread))
-    return 0 if problem.has_data else max(0, tiles - LAST_TILES)
+    tile_items = _threads(case, problem) * int(case.policy.items_per_thread)
+    return first_tile(problem.calls, tile_items, has_data=problem.has_data)
 
 
 def _factors(n: int) -> tuple[int, int, int]:
