@@ -30,6 +30,11 @@ class Segments:
         return self.lengths * self.repeats + self.others
 
     @property
+    def num_segments(self) -> int:
+        """How many there are."""
+        return len(self.lengths) * self.repeats + len(self.others)
+
+    @property
     def num_items(self) -> int:
         """Items of all of them, and between them."""
         return sum(max(0, length) + self.gap for length in self.all_lengths)
