@@ -23,13 +23,14 @@ from reference.conftest import CasesOf
 from reference.faults import FAULTS
 from reference.faults import Fault
 from reference.faults_key import KEY_FAULTS
+from reference.faults_segments import SEGMENT_FAULTS
 from reference.faults_select import SELECT_FAULTS
 from reference.faults_sort import SORT_FAULTS
 
 PACKAGE = "policygen.reference"
 KERNELS = [name for name in kernel_names(load(Path(__file__).parents[2])) if has_kernel(name)]
 
-ALL_FAULTS = (*FAULTS, *KEY_FAULTS, *SELECT_FAULTS, *SORT_FAULTS)
+ALL_FAULTS = (*FAULTS, *KEY_FAULTS, *SEGMENT_FAULTS, *SELECT_FAULTS, *SORT_FAULTS)
 
 
 class Edited(importlib.abc.MetaPathFinder, importlib.abc.Loader):

@@ -11,7 +11,7 @@ from attrs import evolve
 from policygen.model.record import Record
 from policygen.project import Project
 from policygen.reference.collectives.pairs import with_origins
-from policygen.reference.collectives.sort_segments import SortSegments
+from policygen.reference.collectives.segments import Segments
 from policygen.reference.contract.case import Case
 from policygen.reference.contract.tile_log import TileLog
 from policygen.reference.radix_sort import KERNEL as RADIX_SORT
@@ -81,6 +81,6 @@ def test_a_block_of_fewer_threads_than_digits_sorts_descending_wrongly(
     policy = case.policy.as_dict()
     assert policy["regular_pass"]["radix_bits"] == 6
     policy["regular_pass"]["threads_per_block"] = threads
-    problem = SegmentedRadixSortProblem(SortSegments((3000, 40)), ELEMENTS["uint32"], "random", Bits(0, 6), descending)
+    problem = SegmentedRadixSortProblem(Segments((3000, 40)), ELEMENTS["uint32"], "random", Bits(0, 6), descending)
     found = fault(SEGMENTED_RADIX_SORT, evolve(case, policy=Record(policy)), problem, 0)
     assert (found is None) == is_right

@@ -38,7 +38,7 @@ from policygen.reference.collectives.radix_sweeps import batched_items
 from policygen.reference.collectives.segment_radix_sort import DOWNSWEEP
 from policygen.reference.collectives.segment_radix_sort import UPSWEEP
 from policygen.reference.collectives.segment_radix_sort import segment_pass
-from policygen.reference.collectives.sort_segments import SortSegments
+from policygen.reference.collectives.segments import Segments
 from policygen.reference.collectives.sort_segments import sorted_segments
 from policygen.reference.contract.case import Case
 from policygen.reference.contract.comparison import Exact
@@ -75,7 +75,7 @@ class SegmentedRadixSortProblem(Problem):
         has_data: False for index arithmetic alone: the segments begin past the range of an int.
     """
 
-    segments: SortSegments
+    segments: Segments
     key: Element
     pattern: str
     bits: Bits
@@ -90,7 +90,7 @@ class SegmentedRadixSortKernel(ReferenceKernel[SegmentedRadixSortProblem, Pairs]
         """See ReferenceKernel."""
         keys = elements_of_size(case.key.key_size)
         regular, alternate = tile_items(case.policy.regular_pass), tile_items(case.policy.alternate_pass)
-        middle = SortSegments((3, 0, regular + 1, alternate - 1, 40))
+        middle = Segments((3, 0, regular + 1, alternate - 1, 40))
         found = combinations(
             _layouts(regular, alternate, quick=quick),
             keys,
@@ -105,7 +105,7 @@ class SegmentedRadixSortKernel(ReferenceKernel[SegmentedRadixSortProblem, Pairs]
             yield SegmentedRadixSortProblem(segments, key, pattern, bits, number % 2 == 1)
         if not quick or case.key.value_size == 0:
             # so many keys with one digit that counters have to be added up in between
-            many = SortSegments((5, 2 * batched_items(case.policy.alternate_pass) + 5))
+            many = Segments((5, 2 * batched_items(case.policy.alternate_pass) + 5))
             yield SegmentedRadixSortProblem(many, keys[0], "few", Bits(0, 3), True)
         yield SegmentedRadixSortProblem(middle, keys[0], "random", Bits(3, 3), False)
         yield SegmentedRadixSortProblem(middle, keys[0], "random", Bits(0, keys[0].bits), False, has_data=False)
@@ -175,20 +175,20 @@ def _name(one: DigitPass, kernel: str) -> str:
     return f"{one.named(KERNEL_NAME)}{kernel}"
 
 
-def _layouts(regular: int, alternate: int, *, quick: bool) -> tuple[SortSegments, ...]:
+def _layouts(regular: int, alternate: int, *, quick: bool) -> tuple[Segments, ...]:
     """Segments around the edges of the tiles of both passes."""
     found = [
-        SortSegments(()),
-        SortSegments((0,)),
-        SortSegments((1, 0, -3, 2, 33)),
-        SortSegments((regular - 1, regular, regular + 1)),
-        SortSegments((alternate - 1, alternate, alternate + 1)),
-        SortSegments((3 * regular + regular // 3 + 1, 7), gap=3),
-        SortSegments((5, 1, 64, 0, 31), repeats=3),
+        Segments(()),
+        Segments((0,)),
+        Segments((1, 0, -3, 2, 33)),
+        Segments((regular - 1, regular, regular + 1)),
+        Segments((alternate - 1, alternate, alternate + 1)),
+        Segments((3 * regular + regular // 3 + 1, 7), gap=3),
+        Segments((5, 1, 64, 0, 31), repeats=3),
     ]
     if not quick:
-        found += [SortSegments((2 * regular, 2 * alternate)), SortSegments((1, 2, 3), 40, gap=1)]
-        found += [SortSegments((1 << (2 * regular).bit_length(),))]
+        found += [Segments((2 * regular, 2 * alternate)), Segments((1, 2, 3), 40, gap=1)]
+        found += [Segments((1 << (2 * regular).bit_length(),))]
     return tuple(found)
 
 

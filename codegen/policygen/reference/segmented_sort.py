@@ -40,7 +40,7 @@ from policygen.reference.collectives.radix_passes import tile_items
 from policygen.reference.collectives.radix_sweeps import Digit
 from policygen.reference.collectives.regions import Regions
 from policygen.reference.collectives.segment_radix_sort import segment_pass
-from policygen.reference.collectives.sort_segments import SortSegments
+from policygen.reference.collectives.segments import Segments
 from policygen.reference.collectives.sort_segments import sorted_segments
 from policygen.reference.collectives.sub_warp_sort import segments_per_block
 from policygen.reference.collectives.sub_warp_sort import sub_warp_items
@@ -79,7 +79,7 @@ class SegmentedSortProblem(Problem):
         has_data: False for index arithmetic alone: the segments begin past the range of an int.
     """
 
-    segments: SortSegments
+    segments: Segments
     key: Element
     pattern: str
     descending: bool
@@ -112,7 +112,7 @@ class SegmentedSortKernel(ReferenceKernel[SegmentedSortProblem, Pairs]):
         """See ReferenceKernel."""
         keys = elements_of_size(case.key.key_size)
         small, medium = sub_warp_items(case.policy.small_segment), sub_warp_items(case.policy.medium_segment)
-        middle = SortSegments((3, 0, small + 1, 1, medium, medium + 1, 2))
+        middle = Segments((3, 0, small + 1, 1, medium, medium + 1, 2))
         found = combinations(
             _layouts(case, quick=quick),
             keys,
@@ -123,7 +123,7 @@ class SegmentedSortKernel(ReferenceKernel[SegmentedSortProblem, Pairs]):
         )
         for number, (segments, key, pattern) in enumerate(found):
             yield SegmentedSortProblem(segments, key, pattern, number % 2 == 1)
-        large = SortSegments((medium + 1, tile_items(case.policy.large_segment) + 1))
+        large = Segments((medium + 1, tile_items(case.policy.large_segment) + 1))
         for key in keys:
             if key.is_floating:
                 yield SegmentedSortProblem(large, key, "bits", descending=True)
@@ -229,24 +229,24 @@ def _sort(case: Case, problem: SegmentedSortProblem, items: Pairs, out: Pairs, p
     out.put(index, swept.at(index))
 
 
-def _layouts(case: Case, *, quick: bool) -> tuple[SortSegments, ...]:
+def _layouts(case: Case, *, quick: bool) -> tuple[Segments, ...]:
     """Segments around the edges of all tiles, fewer than the threshold, as many, and more."""
     policy = case.policy
     small, medium = sub_warp_items(policy.small_segment), sub_warp_items(policy.medium_segment)
     large, threshold = tile_items(policy.large_segment), policy.partitioning_threshold
     few = (0, 1, 2, 3, small - 1, small, small + 1, -2)
     found = [
-        SortSegments(()),
-        SortSegments((0,)),
-        SortSegments((1, 0, -3, 2, 33)),
-        SortSegments((medium - 1, medium, medium + 1), gap=2),
-        SortSegments((large - 1, large, large + 1)),
-        SortSegments((3, 2), repeats=threshold // 2),
-        SortSegments((3, 2), repeats=threshold // 2, others=(4, medium, 5), gap=1),
-        SortSegments(few, threshold // len(few) + 1, others=(medium - 1, medium, medium + 1, large - 1, large)),
+        Segments(()),
+        Segments((0,)),
+        Segments((1, 0, -3, 2, 33)),
+        Segments((medium - 1, medium, medium + 1), gap=2),
+        Segments((large - 1, large, large + 1)),
+        Segments((3, 2), repeats=threshold // 2),
+        Segments((3, 2), repeats=threshold // 2, others=(4, medium, 5), gap=1),
+        Segments(few, threshold // len(few) + 1, others=(medium - 1, medium, medium + 1, large - 1, large)),
     ]
     if not quick:
-        found += [SortSegments((3 * large + large // 3 + 1, 7)), SortSegments((small, 1, medium), threshold)]
+        found += [Segments((3 * large + large // 3 + 1, 7)), Segments((small, 1, medium), threshold)]
     return tuple(found)
 
 

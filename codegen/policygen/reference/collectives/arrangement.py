@@ -16,6 +16,15 @@ def striped(threads: int, items: int) -> Tensor:
     return torch.arange(threads) + torch.arange(items).unsqueeze(-1) * threads
 
 
+def striped_vectors(threads: int, items: int, vector: int) -> Tensor:
+    """Vectors of neighbours in one thread, neighbouring vectors in neighbouring threads: int64 [items, threads].
+
+    The items of a thread are whole vectors.
+    """
+    place = torch.arange(items).unsqueeze(-1)
+    return (place // vector * threads + torch.arange(threads)) * vector + place % vector
+
+
 def warp_striped(threads: int, items: int, warp_size: int) -> Tensor:
     """Consecutive parts of the tile for each warp, neighbours in neighbouring lanes: int64 [items, threads].
 

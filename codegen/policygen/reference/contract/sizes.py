@@ -10,6 +10,8 @@ from itertools import cycle
 from typing import Final
 from typing import TypeVar
 
+from policygen.plan.counts import ceil_div
+
 A = TypeVar("A")
 B = TypeVar("B")
 C = TypeVar("C")
@@ -41,6 +43,11 @@ def sizes(tile_items: int, *, vector: int = 1, blocks: int = 5, quick: bool) -> 
     if not quick:
         found |= {2, tile_items // 2, 2 * tile_items, blocks * tile_items, blocks * tile_items + 1}
     return tuple(sorted(found))
+
+
+def first_tile(num_items: int, tile_items: int, *, has_data: bool) -> int:
+    """The tile from which on they are looked at: the first, or, where there is no data, that before the last ones."""
+    return 0 if has_data else max(0, ceil_div(num_items, tile_items) - LAST_TILES)
 
 
 def combinations(

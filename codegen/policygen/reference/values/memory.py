@@ -14,6 +14,8 @@ GUARD: Final = 256
 UNWRITTEN: Final = 0xEE
 """What bytes hold that nobody has written."""
 
+_LARGEST_ALIGNMENT: Final = 16
+
 
 @frozen(eq=False)
 class Array:
@@ -65,3 +67,18 @@ def array_bytes(num_items: int, size: int, misaligned: int) -> int:
 def random_bytes(count: int, random: torch.Generator) -> Tensor:
     """Bytes of any value, on the CPU."""
     return torch.randint(256, (count,), generator=random, dtype=torch.uint8)
+
+
+def vector_alignment(size: int, alignment: int, vector: int) -> int:
+    """What a vector of elements is aligned to, in bytes (`alignof(CubVector)`).
+
+    Args:
+        size: bytes of an element; of 1, 2, 4 and 8 it is taken for a number, whose vectors the hardware loads whole,
+            16 bytes at most; vectors of others are structs.
+        alignment: of the element's type.
+        vector: elements of the vector.
+    """
+    is_number = size == alignment and size in (1, 2, 4, 8)
+    if not is_number or vector == 3:
+        return alignment
+    return min(size * vector, _LARGEST_ALIGNMENT)
