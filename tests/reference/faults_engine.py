@@ -1,0 +1,57 @@
+"""Faults planted in the kernels of an inference engine: see `reference.faults`."""
+
+from __future__ import annotations
+
+from reference.faults import Fault
+
+ENGINE_FAULTS = (
+    Fault(
+        kernel="online_softmax",
+        what="sums are not rescaled when a greater maximum comes",
+        module="collectives.softmax_state",
+        text="return state[..., 1:] * rescaling(state[..., 0], greater).unsqueeze(-1)",
+        instead="return state[..., 1:]",
+    ),
+    Fault(
+        kernel="online_softmax",
+        what="sums are rescaled twice",
+        module="collectives.softmax_state",
+        text="return state[..., 1:] * rescaling(state[..., 0], greater).unsqueeze(-1)",
+        instead="return state[..., 1:] * rescaling(state[..., 0], greater).unsqueeze(-1) ** 2",
+    ),
+    Fault(
+        kernel="online_softmax",
+        what="what is masked counts as an item",
+        module="collectives.softmax_state",
+        text="torch.where(masked, 0.0, sums)",
+        instead="sums",
+    ),
+    Fault(
+        kernel="online_softmax",
+        what="-infinity is taken from -infinity",
+        module="collectives.softmax_state",
+        text="torch.where(own == greater, 1.0, torch.exp(own - greater))",
+        instead="torch.exp(own - greater)",
+    ),
+    Fault(
+        kernel="online_softmax",
+        what="averages of nothing are divided by nothing",
+        module="collectives.softmax_state",
+        text="return torch.where(total == 0, 0.0, states[..., 2:] / torch.where(total == 0, 1.0, total))",
+        instead="return states[..., 2:] / total",
+    ),
+    Fault(
+        kernel="online_softmax",
+        what="what came before is forgotten",
+        module="collectives.grid_reduce",
+        text="return self.operator.combine(initial, aggregate)",
+        instead="return aggregate",
+    ),
+    Fault(
+        kernel="online_softmax",
+        what="the second pass leaves out the last block",
+        module="collectives.grid_reduce",
+        text="return self._one_block(partials, initial, SECOND_PASS, log)",
+        instead="return self._one_block(partials[:-1], initial, SECOND_PASS, log)",
+    ),
+)
