@@ -22,6 +22,7 @@ from policygen.validate.run import run_case
 from reference.conftest import CasesOf
 from reference.faults import FAULTS
 from reference.faults import Fault
+from reference.faults_engine import ENGINE_FAULTS
 from reference.faults_key import KEY_FAULTS
 from reference.faults_segments import SEGMENT_FAULTS
 from reference.faults_select import SELECT_FAULTS
@@ -30,7 +31,7 @@ from reference.faults_sort import SORT_FAULTS
 PACKAGE = "policygen.reference"
 KERNELS = [name for name in kernel_names(load(Path(__file__).parents[2])) if has_kernel(name)]
 
-ALL_FAULTS = (*FAULTS, *KEY_FAULTS, *SEGMENT_FAULTS, *SELECT_FAULTS, *SORT_FAULTS)
+ALL_FAULTS = (*FAULTS, *ENGINE_FAULTS, *KEY_FAULTS, *SEGMENT_FAULTS, *SELECT_FAULTS, *SORT_FAULTS)
 
 
 class Edited(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -68,7 +69,7 @@ def planted(fault: Fault) -> Iterator[None]:
     kept = {name: module for name, module in sys.modules.items() if name.startswith(f"{PACKAGE}.")}
     finder = Edited(f"{PACKAGE}.{fault.module}", source_of(fault).replace(fault.text, fault.instead))
     for name in kept:
-        if not name.startswith((f"{PACKAGE}.contract", f"{PACKAGE}.catalogue", f"{PACKAGE}.engine.")):
+        if not name.startswith((f"{PACKAGE}.contract", f"{PACKAGE}.catalogue")):
             del sys.modules[name]
     sys.meta_path.insert(0, finder)
     try:
