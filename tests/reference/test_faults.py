@@ -23,11 +23,12 @@ from reference.conftest import CasesOf
 from reference.faults import FAULTS
 from reference.faults import Fault
 from reference.faults_sort import SORT_FAULTS
+from reference.faults_topk import TOPK_FAULTS
 
 PACKAGE = "policygen.reference"
 KERNELS = [name for name in kernel_names(load(Path(__file__).parents[2])) if has_kernel(name)]
 
-ALL_FAULTS = (*FAULTS, *SORT_FAULTS)
+ALL_FAULTS = (*FAULTS, *SORT_FAULTS, *TOPK_FAULTS)
 
 
 class Edited(importlib.abc.MetaPathFinder, importlib.abc.Loader):
