@@ -35,14 +35,15 @@ from attrs import frozen
 from torch import Tensor
 
 from policygen.plan.counts import ceil_div
+from policygen.reference.collectives.counted_output import CountedOutput
+from policygen.reference.collectives.counted_output import blank_output
 from policygen.reference.collectives.digit_choice import DigitChoice
 from policygen.reference.collectives.key_prefix import DigitPasses
-from policygen.reference.collectives.pairs import UNSET
 from policygen.reference.collectives.pairs import Pairs
+from policygen.reference.collectives.pairs import torn_apart
 from policygen.reference.collectives.pairs import with_origins
 from policygen.reference.collectives.topk_passes import FIRST_PASS
 from policygen.reference.collectives.topk_passes import TopKGrid
-from policygen.reference.collectives.topk_passes import TopKOutput
 from policygen.reference.collectives.topk_passes import TopKPasses
 from policygen.reference.collectives.topk_passes import pass_name
 from policygen.reference.contract.case import Case
@@ -161,9 +162,9 @@ class TopKKernel(ReferenceKernel[TopKProblem, TopKInputs]):
             "different values": torch.tensor(len(set(values.tolist()))),
         }
 
-    def selected(self, case: Case, problem: TopKProblem, inputs: TopKInputs, log: TileLog) -> TopKOutput:
+    def selected(self, case: Case, problem: TopKProblem, inputs: TopKInputs, log: TileLog) -> CountedOutput:
         """What is written to the output, which has as many places as were asked for."""
-        out = _blank_output(inputs.items, problem.k)
+        out = blank_output(inputs.items, problem.k)
         if problem.num_items > 0:
             k = min(problem.k, problem.num_items)
             keys = RadixKeys(problem.selection.element)
@@ -218,20 +219,6 @@ def grid_of(case: Case, max_blocks: int) -> TopKGrid:
         policy.bits_per_pass,
         is_striped=policy.load_algorithm == "BLOCK_LOAD_STRIPED",
     )
-
-
-def torn_apart(items: Pairs, found: Pairs) -> Tensor:
-    """How many keys have a value that belongs to a key with other bits: values say where their keys were."""
-    assert found.values is not None
-    differ = items.keys[found.values] != found.keys
-    return (differ.any(-1) if differ.dim() > 1 else differ).sum()
-
-
-def _blank_output(items: Pairs, places: int) -> TopKOutput:
-    device = items.keys.device
-    keys = torch.full((places, *items.keys.shape[1:]), UNSET, device=device)
-    values = None if items.values is None else torch.full((places,), UNSET, device=device)
-    return TopKOutput(Pairs(keys, values), torch.zeros(places, dtype=torch.int64, device=device))
 
 
 def _first_tile(problem: TopKProblem, tile_items: int) -> int:

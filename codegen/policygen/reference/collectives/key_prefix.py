@@ -79,6 +79,10 @@ class KeyPrefix:
         """
         return KeyPrefix(self.bits | _placed(digits, begin, self.words), begin, self.words)
 
+    def at(self, which: Tensor) -> KeyPrefix:
+        """What is known of some of the k-th keys."""
+        return KeyPrefix(self.bits[which], self.begin, self.words)
+
     def classes(self, ordered: Tensor) -> Classes:
         """Compares keys with it; shapes broadcast."""
         known = _truncated(ordered, self.begin, self.words)

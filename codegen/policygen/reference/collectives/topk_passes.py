@@ -25,6 +25,7 @@ from torch import Tensor
 
 from policygen.plan.counts import ceil_div
 from policygen.reference.collectives.arrangement import striped
+from policygen.reference.collectives.counted_output import CountedOutput
 from policygen.reference.collectives.digit_choice import DigitChoice
 from policygen.reference.collectives.key_prefix import DigitPasses
 from policygen.reference.collectives.key_prefix import KeyPrefix
@@ -85,24 +86,6 @@ class TopKGrid:
 
 
 @frozen(eq=False)
-class TopKOutput:
-    """The output, and how often each of its places was written.
-
-    Attributes:
-        items: keys as they lie in memory, and values.
-        writes: int64 [places].
-    """
-
-    items: Pairs
-    writes: Tensor
-
-    def put(self, places: Tensor, items: Pairs) -> None:
-        """Writes items."""
-        self.items.put(places, items)
-        self.writes.index_add_(0, places, torch.ones_like(places))
-
-
-@frozen(eq=False)
 class _Taken:
     """Keys that a grid looks at, one after the other.
 
@@ -158,7 +141,7 @@ class TopKPasses:
     is_descending: bool
     k: int
     grid: TopKGrid
-    out: TopKOutput
+    out: CountedOutput
     random: torch.Generator
     log: TileLog
 
