@@ -27,11 +27,12 @@ from reference.faults_key import KEY_FAULTS
 from reference.faults_segments import SEGMENT_FAULTS
 from reference.faults_select import SELECT_FAULTS
 from reference.faults_sort import SORT_FAULTS
+from reference.faults_topk import TOPK_FAULTS
 
 PACKAGE = "policygen.reference"
 KERNELS = [name for name in kernel_names(load(Path(__file__).parents[2])) if has_kernel(name)]
 
-ALL_FAULTS = (*FAULTS, *ENGINE_FAULTS, *KEY_FAULTS, *SEGMENT_FAULTS, *SELECT_FAULTS, *SORT_FAULTS)
+ALL_FAULTS = (*FAULTS, *ENGINE_FAULTS, *KEY_FAULTS, *SEGMENT_FAULTS, *SELECT_FAULTS, *SORT_FAULTS, *TOPK_FAULTS)
 
 
 class Edited(importlib.abc.MetaPathFinder, importlib.abc.Loader):

@@ -54,3 +54,10 @@ class Pairs:
 def with_origins(keys: Tensor, *, has_values: bool) -> Pairs:
     """Keys whose values say where they are before the sort."""
     return Pairs(keys, torch.arange(keys.shape[0], device=keys.device) if has_values else None)
+
+
+def torn_apart(items: Pairs, found: Pairs) -> Tensor:
+    """How many keys have a value that belongs to a key with other bits: values say where their keys were."""
+    assert found.values is not None
+    differ = items.keys[found.values] != found.keys
+    return (differ.any(-1) if differ.dim() > 1 else differ).sum()

@@ -87,13 +87,21 @@ class Close:
 
 @frozen(eq=False)
 class AnyOrder:
-    """The same values, each as often, in any order along the first dimension; for one-dimensional results."""
+    """The same values, each as often, in any order along the first dimension: [n], or rows, [n, words]."""
 
     values: Tensor
 
     def difference(self, got: Tensor) -> Difference | None:
         """See Expectation."""
-        return Exact(self.values.to(got.device).sort().values).difference(got.sort().values)
+        return Exact(_in_order(self.values.to(got.device))).difference(_in_order(got))
+
+
+def _in_order(values: Tensor) -> Tensor:
+    if values.dim() == 1:
+        return values.sort().values
+    for column in range(values.shape[1]):
+        values = values[values[:, column].sort(stable=True).indices]
+    return values
 
 
 def _shapes(expected: Tensor, got: Tensor) -> Difference:

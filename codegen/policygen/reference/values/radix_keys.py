@@ -102,13 +102,14 @@ class RadixKeys:
         ordered = torch.full(self.element.trailing, self.mask if last else 0, dtype=torch.int64)
         return self.untwiddled(ordered)
 
-    def digits(self, ordered: Tensor, begin: int, count: int) -> Tensor:
+    def digits(self, ordered: Tensor, begin: int, count: int, *, zeros_differ: bool = False) -> Tensor:
         """A digit of each key.
 
         Args:
             ordered: bits in order, or in reverse order.
             begin: the digit's lowest bit.
             count: its bits, at most 12, none of them past the key's end.
+            zeros_differ: whether -0.0 has digits of its own, as it has in a selection (`cub::DeviceTopK`).
 
         Returns:
             0 to 2^count - 1, without the trailing dimension.
@@ -122,7 +123,7 @@ class RadixKeys:
                 return (low >> begin) & digit_mask
             below = 64 - begin
             return ((low >> begin) & ((1 << below) - 1)) | ((high << below) & digit_mask)
-        if self.element.is_floating:
+        if self.element.is_floating and not zeros_differ:
             minus_zero, zero = self.sign ^ self.mask, self.sign
             ordered = torch.where(ordered == minus_zero, zero, ordered)
         return (ordered >> begin) & digit_mask
