@@ -108,7 +108,7 @@ KEY_FAULTS = (
     Fault(
         kernel="rle_encode",
         what="a launch is one tile too long for offsets of 32 bits",
-        module="collectives.launches",
+        module="collectives.whole_tile_launches",
         text="return _GREATEST_OFFSET // tile_items",
         instead="return _GREATEST_OFFSET // tile_items + 1",
     ),

@@ -40,10 +40,10 @@ from torch import Tensor
 from policygen.plan.counts import ceil_div
 from policygen.reference.collectives.agent_reduce_by_key import AgentReduceByKey
 from policygen.reference.collectives.agent_reduce_by_key import Runs
-from policygen.reference.collectives.whole_tile_launches import first_of_last_tiles
-from policygen.reference.collectives.whole_tile_launches import launches
 from policygen.reference.collectives.lookback import ADVERSARIES
 from policygen.reference.collectives.lookback import known_inclusive
+from policygen.reference.collectives.whole_tile_launches import first_of_last_tiles
+from policygen.reference.collectives.whole_tile_launches import launches
 from policygen.reference.contract.case import Case
 from policygen.reference.contract.comparison import Close
 from policygen.reference.contract.comparison import Exact

@@ -32,12 +32,12 @@ from torch import Tensor
 from policygen.reference.collectives.agent_reduce_by_key import AgentReduceByKey
 from policygen.reference.collectives.agent_reduce_by_key import Open
 from policygen.reference.collectives.agent_reduce_by_key import Runs
+from policygen.reference.collectives.lookback import ADVERSARIES
+from policygen.reference.collectives.lookback import known_inclusive
 from policygen.reference.collectives.whole_tile_launches import first_of_last_tiles
 from policygen.reference.collectives.whole_tile_launches import launches
 from policygen.reference.collectives.whole_tile_launches import most_launched
 from policygen.reference.collectives.whole_tile_launches import tiles_past_offsets
-from policygen.reference.collectives.lookback import ADVERSARIES
-from policygen.reference.collectives.lookback import known_inclusive
 from policygen.reference.contract.case import Case
 from policygen.reference.contract.comparison import Exact
 from policygen.reference.contract.comparison import Expectation

@@ -31,12 +31,12 @@ from torch import Tensor
 from policygen.reference.collectives.agent_rle import AgentRle
 from policygen.reference.collectives.agent_rle import FoundRuns
 from policygen.reference.collectives.agent_rle import OpenRun
+from policygen.reference.collectives.lookback import ADVERSARIES
+from policygen.reference.collectives.lookback import known_inclusive
 from policygen.reference.collectives.whole_tile_launches import first_of_last_tiles
 from policygen.reference.collectives.whole_tile_launches import launches
 from policygen.reference.collectives.whole_tile_launches import most_launched
 from policygen.reference.collectives.whole_tile_launches import tiles_past_offsets
-from policygen.reference.collectives.lookback import ADVERSARIES
-from policygen.reference.collectives.lookback import known_inclusive
 from policygen.reference.contract.case import Case
 from policygen.reference.contract.comparison import Exact
 from policygen.reference.contract.comparison import Expectation

@@ -39,14 +39,14 @@ from torch import Tensor
 
 from policygen.plan.counts import ceil_div
 from policygen.reference.collectives.chained_scan import ChainedScan
-from policygen.reference.collectives.whole_tile_launches import first_of_last_tiles
-from policygen.reference.collectives.whole_tile_launches import launches
 from policygen.reference.collectives.lookback import ADVERSARIES
 from policygen.reference.collectives.lookback import known_inclusive
 from policygen.reference.collectives.regions import Tiles
 from policygen.reference.collectives.run_heads import differ
 from policygen.reference.collectives.run_heads import with_predecessors
 from policygen.reference.collectives.segmented_pairs import flagging_pairs
+from policygen.reference.collectives.whole_tile_launches import first_of_last_tiles
+from policygen.reference.collectives.whole_tile_launches import launches
 from policygen.reference.contract.case import Case
 from policygen.reference.contract.comparison import Close
 from policygen.reference.contract.comparison import Exact
