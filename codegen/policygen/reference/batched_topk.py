@@ -51,7 +51,7 @@ from policygen.reference.collectives.segment_workers import selected_worker
 from policygen.reference.collectives.segment_workers import tile_items
 from policygen.reference.collectives.segment_workers import usable_workers
 from policygen.reference.collectives.segment_workers import worker_policy
-from policygen.reference.collectives.sort_segments import SortSegments
+from policygen.reference.collectives.segments import Segments
 from policygen.reference.contract.case import Case
 from policygen.reference.contract.comparison import AnyOrder
 from policygen.reference.contract.comparison import Exact
@@ -88,7 +88,7 @@ class BatchedTopKProblem(Problem):
         has_data: False for index arithmetic alone.
     """
 
-    segments: SortSegments
+    segments: Segments
     most: int
     ks: tuple[int, ...]
     selection: Selection
@@ -131,21 +131,21 @@ class BatchedTopKKernel(ReferenceKernel[BatchedTopKProblem, BatchedTopKInputs]):
         smaller = 0
         for number in reversed(usable_workers(case)):
             tile, worker = tile_items(case, number), worker_policy(case, number)
-            lengths = SortSegments((tile, smaller + 1, tile - 1, 1, 0))
+            lengths = Segments((tile, smaller + 1, tile - 1, 1, 0))
             for selection in [next(turning)] if quick else selections:
                 yield BatchedTopKProblem(lengths, tile, (tile // 3, 1, tile, 2, 0), selection, "random")
             # the first that the smaller tiles do not cover
-            lengths = SortSegments((smaller + 1, min(3, smaller + 1)))
+            lengths = Segments((smaller + 1, min(3, smaller + 1)))
             yield BatchedTopKProblem(lengths, smaller + 1, (smaller // 2 + 1, 1), next(turning), "repeated")
-            lengths = SortSegments((tile, tile + 1, 1) if quick else (tile, tile + 1, 3 * tile + 5, tile - 1, 1))
+            lengths = Segments((tile, tile + 1, 1) if quick else (tile, tile + 1, 3 * tile + 5, tile - 1, 1))
             yield BatchedTopKProblem(lengths, tile, (tile // 2,), next(turning), "random", queues=number)
             # more in the queue than the last block scans at once, and items past 2^31
             scanned = worker.threads_per_block * worker.epilogue.items_per_thread
-            many = SortSegments((1 << 20,), repeats=scanned + 5, others=(1,))
+            many = Segments((1 << 20,), repeats=scanned + 5, others=(1,))
             yield BatchedTopKProblem(many, tile, (1,), next(turning), "random", queues=number, has_data=False)
             smaller = max(smaller, tile)
         tile = tile_items(case, usable_workers(case)[-1])
-        lengths = SortSegments((tile, tile - 1, tile // 2, 7, 2, 1, 0), gap=1)
+        lengths = Segments((tile, tile - 1, tile // 2, 7, 2, 1, 0), gap=1)
         found = combinations(
             [lengths],
             selections,
@@ -157,7 +157,7 @@ class BatchedTopKKernel(ReferenceKernel[BatchedTopKProblem, BatchedTopKInputs]):
         asked = cycle(((tile // 4, 3, tile), (tile // 2, 1), (tile - 2, 0)))
         for (_, selection, pattern), ks in zip(found, asked, strict=False):
             yield BatchedTopKProblem(lengths, tile, ks, selection, pattern)
-        far = SortSegments((tile,), repeats=LAST_TILES)
+        far = Segments((tile,), repeats=LAST_TILES)
         first = BEYOND_INT32 - LAST_TILES * tile // 2
         yield BatchedTopKProblem(far, tile, (1,), selections[0], "random", first, has_data=False)
 
