@@ -19,7 +19,6 @@ from policygen.emit.artifacts import binding_files
 from policygen.emit.artifacts import engine_files
 from policygen.emit.artifacts import project_files
 from policygen.emit.comparison import Artifact
-from policygen.emit.python.engine_module import effect_of
 from policygen.emit.python.engine_module import engine_module
 from policygen.emit.statements import Program
 from policygen.emit.statements import program
@@ -37,6 +36,8 @@ from policygen.project import Project
 from policygen.prove.against_models import Held
 from policygen.prove.against_models import held_against
 from policygen.prove.models import Models
+from policygen.resolve.backends import absence
+from policygen.resolve.backends import effect_of
 from policygen.resolve.instance import TargetInstance
 from policygen.resolve.instance import common_facts
 from policygen.resolve.instance import family_members
@@ -48,6 +49,8 @@ from policygen.resolve.witness import problems_of
 from policygen.resolve.witness import reachability
 from policygen.resolve.witness import reference_reachability
 from policygen.resolve.witness import warnings_of
+from policygen.review.benchmarks import without_effect
+from policygen.spec import RuleSet
 from policygen.spec import Target
 from policygen.validate.records import policy_address
 from policygen.workers import Progress
@@ -198,8 +201,18 @@ def build(
         artifacts=(*artifacts, *project_files(project.root.settings, __version__)),
         owners=(*(owner_of(name) for name in targets), "project"),
         reports=tuple(reports),
-        warnings=tuple(warnings_of(findings)),
+        warnings=(*warnings_of(findings), *without_effect(_rule_sets(project, targets))),
     )
+
+
+def _rule_sets(project: Project, targets: Sequence[str]) -> list[RuleSet]:
+    """The rules that some targets read: their own, those of their references, and those of the engine's tables."""
+    spec = project.spec
+    read = {_target_of(project, name).name: None for name in targets}
+    references = dict.fromkeys(spec.targets[name].reference for name in read)
+    found = [rules for name in read for rules in spec.targets[name].rules.values()]
+    found += [rules for name in references for rules in spec.references.get(name, {}).values()]
+    return [*found, *(table.rules for table in spec.engine.values() if table.rules is not None)]
 
 
 def pieces_of_work(project: Project, targets: Sequence[str]) -> int:
@@ -271,12 +284,13 @@ def _done(project: Project, targets: Sequence[str], task: _Task) -> _Result:
 
 def _engine_made(project: Project, task: _Task) -> _Made:
     """A module of the engine's tables. Raises SpecError where a common key has no policy: a contract is broken."""
-    target = project.target(task.target).target
+    instance = project.target(task.target)
+    target = instance.target
     tables = [project.spec.engine[name] for name in task.tables]
     made: dict[str, Variants] = {}
     problems: list[Problem] = []
     for table in tables:
-        if not effect_of(table, target).applicable:
+        if not effect_of(table, instance).applicable:
             own = target.rules.get(table.name)
             if own is not None:
                 reason = f"{task.target} does not have the backend of {table.name}: no policy of it could take effect"
@@ -292,7 +306,7 @@ def _engine_made(project: Project, task: _Task) -> _Made:
         made[table.name] = variants
     if problems:
         raise SpecError(problems)
-    module = engine_module(tables[0].name.partition(".")[0], target, tables, made)
+    module = engine_module(tables[0].name.partition(".")[0], instance, tables, made)
     files = engine_files(
         _facts(project, task.target), module, tuple(made.values()), project.spec.vocabulary, project.root.settings
     )
@@ -326,7 +340,12 @@ def _members(project: Project, name: str) -> tuple[TargetInstance, ...]:
 def _facts(project: Project, name: str) -> TargetFacts:
     members = _members(project, name)
     facts = members[0].facts if len(members) == 1 else common_facts(members)
-    return TargetFacts(name, members[0].target.title, facts)
+    target = members[0].target
+    tables = [project.spec.engine[table] for table in project.engine_tables(name)]
+    backends = {
+        t.engine.backend: absence(t.engine.backend, members[0]) for t in tables if t.engine and t.engine.backend
+    }
+    return TargetFacts(name, target.title, facts, target.devices, dict(sorted(backends.items())))
 
 
 def _variants(project: Project, task: _Task) -> Variants:

@@ -374,6 +374,7 @@ class Target:
         reference_cc: the capability that reference ladders see; None for a family, where it is an input.
         passes: the passes of resolution that run.
         proxy: what stands for the chip where kernels are compiled; None for a chip that the compiler knows.
+        devices: the names, exactly, under which drivers report this chip.
         features: feature name to the capabilities (inclusive) that have it, None for all; absent ones are missing.
         withheld: feature name to why it does not count as present.
     """
@@ -386,6 +387,7 @@ class Target:
     reference_cc: int | None
     passes: tuple[str, ...]
     proxy: Proxy | None
+    devices: tuple[str, ...]
     facts: Mapping[str, Fact] = field(repr=False)
     features: Mapping[str, Interval | None] = field(repr=False)
     withheld: Mapping[str, str] = field(repr=False)

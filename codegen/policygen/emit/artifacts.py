@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
+from attrs import field
 from attrs import frozen
 
 from policygen.emit.comparison import Artifact
@@ -38,11 +39,15 @@ class TargetFacts:
         name: name of the target and of its folder.
         title: for people.
         facts: its effective facts; of a family those on which its architectures agree.
+        devices: the names under which drivers report it.
+        backends: what runs with tables of the engine, by name, and why it does not; empty where it does.
     """
 
     name: str
     title: str
     facts: Mapping[str, EffectiveFact]
+    devices: tuple[str, ...] = ()
+    backends: Mapping[str, str] = field(factory=dict)
 
 
 @frozen
@@ -203,6 +208,8 @@ class _TargetEmitter:
             target=self._target.name,
             hashes=hashes,
             spec_hash=hashlib.sha256("\n".join(f"{n} {h}" for n, h in hashes.items()).encode()).hexdigest()[:16],
+            devices=self._target.devices,
+            backends=self._target.backends,
             hardware=hardware,
             unknown=unknown,
         )

@@ -27,7 +27,7 @@ class PolicyChange:
 
     Attributes:
         target: the target's package.
-        algorithm: the module in it.
+        algorithm: the module in it; of a table of the engine, the module and the function.
         key: the key fields that the row gives, as `name=value`.
         fields: what differs: dotted field, value on disk, value by the specs; a row that one side lacks has none.
         kind: changed, added (the disk lacks it) or removed (the specs no longer have it).
@@ -71,8 +71,10 @@ def policy_changes(root: Path, artifacts: Sequence[Artifact], paths: Collection[
         except OSError:
             continue
         new = _rows(artifact.content)
-        if old is not None and new is not None:
-            found += _differences(artifact.path.parent.name, artifact.path.stem, old, new)
+        for table in new:
+            if table in old:
+                name = f"{artifact.path.stem}.{table}" if table else artifact.path.stem
+                found += _differences(artifact.path.parent.name, name, old[table], new[table])
     return found
 
 
@@ -90,23 +92,23 @@ def _differences(
             yield PolicyChange(target, algorithm, key, "changed", tuple(p for p in pairs if p[1] != p[2]))
 
 
-def _rows(content: bytes) -> dict[str, dict[str, str]] | None:
-    """Key to policy, both flat text; None if this is no table."""
+def _rows(content: bytes) -> dict[str, dict[str, dict[str, str]]]:
+    """Key to policy, both flat text, by the function of each table: empty for the one table of an algorithm."""
     try:
         tree = ast.parse(content)
         return _TableReader(tree).rows()
     # ast.parse answers some malformed or deeply nested sources with the last two
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
+        return {}
 
 
 class _TableReader:
-    """Reads one module's table by its own declarations of records and of the key's parameters."""
+    """Reads the tables of one module by its own declarations of records and of the keys' parameters."""
 
     def __init__(self, tree: ast.Module) -> None:
         self._values: dict[str, ast.expr] = {}
         self._records: dict[str, list[str]] = {}
-        self._key: dict[str, ast.expr | None] = {}
+        self._keys: dict[str, dict[str, ast.expr | None]] = {}
         for node in tree.body:
             match node:
                 case ast.ClassDef(name=name, body=body):
@@ -117,19 +119,23 @@ class _TableReader:
                     self._values[name] = value
                 case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
                     self._values[name] = value
-                case ast.FunctionDef(name="policy", args=arguments):
+                case ast.FunctionDef(name=name, args=arguments):
                     pairs = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-                    self._key = {argument.arg: default for argument, default in pairs}
+                    self._keys[name] = {argument.arg: default for argument, default in pairs}
 
-    def rows(self) -> dict[str, dict[str, str]] | None:
-        table = self._value(self._values.get(_TABLE))
-        if not isinstance(table, ast.Dict):
-            return None
-        return {
-            self._key_text(key): dict(self._fields(value, ""))
-            for key, value in zip(table.keys, table.values, strict=True)
-            if key is not None
-        }
+    def rows(self) -> dict[str, dict[str, dict[str, str]]]:
+        found: dict[str, dict[str, dict[str, str]]] = {}
+        for name in self._values:
+            table = self._value(self._values[name])
+            if name.endswith(_TABLE) and isinstance(table, ast.Dict):
+                function = name.removesuffix(_TABLE).removeprefix("_").lower()
+                parameters = self._keys.get(function or "policy", {})
+                found[function] = {
+                    _key_text(parameters, key): dict(self._fields(value, ""))
+                    for key, value in zip(table.keys, table.values, strict=True)
+                    if key is not None
+                }
+        return found
 
     def _value(self, node: ast.expr | None) -> ast.expr | None:
         for _ in range(len(self._values)):
@@ -137,16 +143,6 @@ class _TableReader:
                 break
             node = self._values[node.id]
         return node
-
-    def _key_text(self, key: ast.expr) -> str:
-        if not isinstance(key, ast.Tuple) or len(key.elts) != len(self._key):
-            return _text(key)
-        parts = [
-            f"{name}={_text(value)}"
-            for (name, default), value in zip(self._key.items(), key.elts, strict=True)
-            if default is None or ast.dump(default) != ast.dump(value)
-        ]
-        return " ".join(parts)
 
     def _fields(self, node: ast.expr, at: str) -> Iterator[tuple[str, str]]:
         value = self._value(node)
@@ -160,6 +156,19 @@ class _TableReader:
                 yield from self._fields(keyword.value, f"{at}.{name}" if at else name)
         else:
             yield at or "policy", _text(value)
+
+
+def _key_text(parameters: Mapping[str, ast.expr | None], key: ast.expr) -> str:
+    """The fields of a key that a caller has to write: the others have their defaults."""
+    values = key.elts if isinstance(key, ast.Tuple) else [key]
+    if len(values) != len(parameters):
+        return _text(key)
+    parts = [
+        f"{name}={_text(value)}"
+        for (name, default), value in zip(parameters.items(), values, strict=True)
+        if default is None or ast.dump(default) != ast.dump(value)
+    ]
+    return " ".join(parts) or "all defaults"
 
 
 def _text(node: ast.expr | None) -> str:

@@ -207,6 +207,10 @@ class _SpecReader:
             if target is not None:
                 if target.name in found:
                     collector.report(("name",), f'"{target.name}" is defined by {found[target.name].location.file} too')
+                for position, device in enumerate(target.devices):
+                    other = next((t.name for t in found.values() if device in t.devices), None)
+                    if other is not None:
+                        collector.report(("devices", position), f'"{device}" is a device of {other} already')
                 found[target.name] = target
             self._problems += collector.problems
         return dict(sorted(found.items()))

@@ -71,6 +71,7 @@ class TargetDocument:
     reference: ReferenceDocument | None = None
     passes: list[str] | None = None
     proxy: ProxyDocument | None = None
+    devices: list[str] = Factory(list)
     features: dict[str, Any] = Factory(dict)
     block: BlockDocument | None = None
     fact: dict[str, Any] = Factory(dict)
@@ -128,6 +129,7 @@ class _TargetReader:
             reference_cc=reference_cc,
             passes=self.passes(),
             proxy=self.proxy(),
+            devices=tuple(document.devices),
             facts=self.facts(),
             features=features,
             withheld=withheld,

@@ -12,6 +12,7 @@ from policygen.model.facts import EffectiveFact
 from policygen.plan.kernel_resources import KernelResources
 from policygen.plan.limits import Limits
 from policygen.plan.occupancy import occupancy
+from policygen.resolve.backends import effect_of
 from policygen.resolve.occupancy import limits_of
 from policygen.resolve.occupancy import occupancy_data
 from policygen.resolve.occupancy import occupancy_line
@@ -27,6 +28,7 @@ class Explanation:
         facts: those that the rules looked at.
         limits: what the target has of threads, registers and shared memory.
         kernels: what the kernels behind the policy take of them.
+        not_in_effect: of a table of the engine, why nothing runs with the policy; empty where something does.
     """
 
     target: str
@@ -35,6 +37,7 @@ class Explanation:
     facts: tuple[EffectiveFact, ...]
     limits: Limits
     kernels: tuple[KernelResources, ...] = ()
+    not_in_effect: str = ""
 
     def lines(self) -> list[str]:
         """The explanation as text, a line each."""
@@ -42,6 +45,7 @@ class Explanation:
         found = [f"{self.algorithm} on {self.target}", f"key: {key}"]
         found += [str(step) for step in self.resolution.trace]
         found += [f"policy: {line}" for line in _policy_lines(self.resolution.policy.as_dict())]
+        found += [f"not in effect: {self.not_in_effect}"] if self.not_in_effect else []
         found += [f"occupancy: {occupancy_line(occupancy(self.limits, kernel))}" for kernel in self.kernels]
         found += [f"fact: {_fact(fact)}" for fact in self.facts]
         found += [f"conflict: {conflict}" for fact in self.facts for conflict in fact.conflicts]
@@ -64,6 +68,7 @@ class Explanation:
             },
             "trace": [str(step) for step in self.resolution.trace],
             "occupancy": [occupancy_data(occupancy(self.limits, kernel)) for kernel in self.kernels],
+            "not_in_effect": self.not_in_effect,
             "facts": {fact.name: _fact(fact) for fact in self.facts},
             "conflicts": [str(conflict) for fact in self.facts for conflict in fact.conflicts],
         }
@@ -73,7 +78,9 @@ def explanation(rules: Rules, resolution: Resolution, kernels: tuple[KernelResou
     """Explains a resolution by the rules that gave it, and how many blocks of its kernels are resident."""
     facts = rules.instance.facts
     used = tuple(facts[name] for name in rules.facts_used if name in facts)
-    return Explanation(rules.target, rules.algorithm.name, resolution, used, limits_of(rules.instance), kernels)
+    effect = effect_of(rules.algorithm, rules.instance)
+    limits = limits_of(rules.instance)
+    return Explanation(rules.target, rules.algorithm.name, resolution, used, limits, kernels, effect.reason)
 
 
 def _fact(fact: EffectiveFact) -> str:

@@ -15,7 +15,9 @@ from policygen.lang.evaluate import compiled
 from policygen.lang.tree import Expr
 from policygen.model.record import Record
 from policygen.resolve import passes
+from policygen.resolve.backends import effect_of
 from policygen.resolve.candidate import Candidate
+from policygen.resolve.candidate import NoPolicy
 from policygen.resolve.key import KeyReader
 from policygen.resolve.selection import selection_of
 from policygen.resolve.specialise import Rules
@@ -78,6 +80,9 @@ class Resolver:
             NoPolicy: no policy of this target works for the key.
         """
         whole = self._keys.read(key)
+        effect = effect_of(self.rules.algorithm, self.rules.instance)
+        if not effect.applicable:
+            raise NoPolicy(f"not applicable: {effect.reason}")
         candidate = self.candidate(whole)
         return Resolution(
             key=Record(whole),

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from collections.abc import Sequence
 
-from attrs import frozen
-
 from policygen.emit.python.module import Names
 from policygen.emit.python.module import PythonModule
 from policygen.emit.python.module import digest_of
@@ -16,39 +14,20 @@ from policygen.emit.python.values import docstring
 from policygen.emit.variants import Variants
 from policygen.model.problems import Problem
 from policygen.model.problems import SpecError
+from policygen.resolve.backends import Effect
+from policygen.resolve.backends import effect_of
+from policygen.resolve.instance import TargetInstance
 from policygen.spec import Algorithm
-from policygen.spec import Target
 
 
-@frozen
-class Effect:
-    """Whether anything runs with the policies of a table.
-
-    Attributes:
-        applicable: whether there are policies at all; there are none for a backend that the target does not have.
-        reason: why they are not in effect; empty where they are.
-    """
-
-    applicable: bool
-    reason: str
-
-
-def effect_of(table: Algorithm, target: Target) -> Effect:
-    """Judges a table by the backend that it declares and what the target says of it."""
-    assert table.engine is not None
-    backend = table.engine.backend
-    if backend and backend not in target.features:
-        withheld = target.withheld.get(backend)
-        return Effect(withheld is not None, f"{backend}: {withheld or f'{target.name} does not have it'}")
-    return Effect(True, table.engine.precompiled)
-
-
-def engine_module(name: str, target: Target, tables: Sequence[Algorithm], made: Mapping[str, Variants]) -> PythonModule:
+def engine_module(
+    name: str, instance: TargetInstance, tables: Sequence[Algorithm], made: Mapping[str, Variants]
+) -> PythonModule:
     """Prints a module.
 
     Args:
         name: of the module: attention, moe ..
-        target: whose tables they are.
+        instance: the target whose tables they are.
         tables: of this module, in the order of their names.
         made: the programs of those that apply, by the table's name.
 
@@ -62,11 +41,11 @@ def engine_module(name: str, target: Target, tables: Sequence[Algorithm], made: 
             names = Names(table.engine.function, f"{table.engine.function}_point", table.engine.function, sized=False)
             body += table_lines(made[table.name], names)
         else:
-            body += _not_applicable(table, effect_of(table, target))
+            body += _not_applicable(table, effect_of(table, instance))
     body = _each_once(name, tables, body)
     digest = digest_of(body)
     head = [
-        f'"""What an engine reads of {target.title} for {name}: a function for each table."""',
+        f'"""What an engine reads of {instance.target.title} for {name}: a function for each table."""',
         "",
         "from __future__ import annotations",
         "",
@@ -76,7 +55,7 @@ def engine_module(name: str, target: Target, tables: Sequence[Algorithm], made: 
         "",
         "# Why nothing runs with the numbers of a table; empty where it does.",
         "NOT_IN_EFFECT: dict[str, str] = {",
-        *(f"    {t.engine.function!r}: {effect_of(t, target).reason!r}," for t in tables if t.engine is not None),
+        *(f"    {t.engine.function!r}: {effect_of(t, instance).reason!r}," for t in tables if t.engine is not None),
         "}",
     ]
     return PythonModule(name, (*head, *body), digest)

@@ -42,6 +42,10 @@ SPEC_HASH = "c58da4a786c2ea7a"
 BANNER = f"policygen tables for {TARGET} (NVIDIA architectures): {len(SPEC_HASHES)} modules, spec {SPEC_HASH}"
 
 
+# The names under which drivers report this chip.
+DEVICES: tuple[str, ...] = ()
+
+
 class Hardware(Record):
     """Facts of the target, in bytes, bytes a second, nanoseconds or as counts; None where they are not known."""
 
@@ -127,6 +131,39 @@ def verify(device_properties: object) -> bool:
         stacklevel=2,
     )
     return False
+
+
+def tables_for(device_name: str) -> object:
+    """The package of tables for a device, among those that are installed beside this one. Call it once, at start.
+
+    Args:
+        device_name: as the driver reports it, torch.cuda.get_device_name(0) say. It is compared whole: an `H20` is no
+            `H200`, and an `H200 NVL` is another device than an `H200`.
+
+    Returns:
+        The package whose DEVICES have the name; this one, with a warning that names all that were looked at, if none.
+    """
+    import sys
+    from importlib import import_module
+    from pkgutil import iter_modules
+
+    parent = __name__.rpartition(".")[0]
+    looked_at = []
+    for found in sorted(iter_modules(sys.modules[parent].__path__), key=lambda module: module.name):
+        package = import_module(f"{parent}.{found.name}") if found.ispkg else None
+        devices = getattr(package, "DEVICES", ())
+        if device_name in devices:
+            return package
+        if package is not None:
+            looked_at.append(f"{package.__name__} ({', '.join(devices) or 'no device'})")
+    import warnings
+
+    warnings.warn(
+        f"no tables for {device_name!r}: those of {TARGET} are taken. Looked at {'; '.join(looked_at)}. Build a target "
+        f"whose `devices` have this name.",
+        stacklevel=2,
+    )
+    return sys.modules[__name__]
 
 
 def __getattr__(name: str) -> object:
