@@ -15,6 +15,8 @@ from policygen.loading.project_root import find_project
 from policygen.loading.spec_files import SpecFile
 from policygen.loading.spec_files import load_spec
 from policygen.loading.spec_files import spec_files
+from policygen.loading.toml_source import TomlSource
+from policygen.loading.toml_source import read_toml
 from policygen.model.problems import Problem
 from policygen.model.problems import SpecError
 from policygen.model.problems import did_you_mean
@@ -47,8 +49,18 @@ class Project:
         root: the project's folder and settings.
     """
 
-    def __init__(self, root: ProjectRoot) -> None:
+    def __init__(self, root: ProjectRoot, *, shown_specs: str | None = None, packaged: Path | None = None) -> None:
+        """Opens a project; `load` finds the root.
+
+        Args:
+            root: the project's folder and settings.
+            shown_specs: how people see the folder of its specs; by default from where they are.
+            packaged: the folder of the specs that count where the project has none of its own; the installed ones by
+                default.
+        """
         self.root = root
+        self._shown_specs = shown_specs
+        self._packaged = packaged
         self._instances: dict[tuple[str, _Assumed], TargetInstance] = {}
         self._resolvers: dict[tuple[str, str, _Assumed], Resolver] = {}
         self._evidence: dict[tuple[str, str], Evidence | None] = {}
@@ -56,12 +68,31 @@ class Project:
     @cached_property
     def files(self) -> tuple[SpecFile, ...]:
         """The spec files that count."""
-        packaged = data_dir("specs")
+        packaged = self.packaged_specs
         own = self.root.specs
-        folders = [(own, f"{_shown(own)}/")] if own.is_dir() else []
+        folders = [(own, f"{self._shown_specs or _shown(own)}/")] if own.is_dir() else []
         if not (own.is_dir() and own.resolve() == packaged.resolve()):
             folders.append((packaged, "policygen/specs/"))
         return spec_files(folders)
+
+    @property
+    def packaged_specs(self) -> Path:
+        """The folder of the specs that count where the project has none of its own."""
+        return data_dir("specs") if self._packaged is None else self._packaged
+
+    def in_place_of(self, project: Project) -> Project:
+        """This project, at another revision of one that lies elsewhere: messages name the files of that one.
+
+        Where that project's own specs are the packaged ones, as in policygen's repository, this one's are its own.
+        """
+        whole = project.root.specs.resolve() == project.packaged_specs.resolve()
+        packaged = self.root.specs if whole else project.packaged_specs
+        return Project(self.root, shown_specs=_shown(project.root.specs), packaged=packaged)
+
+    @cached_property
+    def sources(self) -> Mapping[str, TomlSource]:
+        """The spec files as they were read, by the names that people see. Raises SpecError."""
+        return {file.name: read_toml(file.path, file.name) for file in self.files}
 
     @cached_property
     def spec(self) -> Spec:
@@ -83,7 +114,7 @@ class Project:
         """
         asked = (target, algorithm)
         if asked not in self._evidence:
-            own, packaged = self.root.specs, data_dir("specs")
+            own, packaged = self.root.specs, self.packaged_specs
             found = read_evidence(evidence_path(own, target, algorithm), _shown(evidence_path(own, target, algorithm)))
             if found is None and own.resolve() != packaged.resolve():
                 path = evidence_path(packaged, target, algorithm)

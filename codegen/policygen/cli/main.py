@@ -29,12 +29,14 @@ COMMANDS = {
     "audit": "Show a target's limits, and what its kernels take of them.",
     "build": "Write headers and Python tables for targets.",
     "check": "Say whether the generated files are what the specs say.",
+    "diff": "Say which policies differ between two revisions, and why.",
     "explain": "Tell how a policy came about, step by step.",
     "list": "List targets, algorithms, points, or where headers are.",
     "parity": "Compare the reference points with CCCL's own selectors.",
     "prove": "Compile CUB's kernels with the policies, and hold the models against the compiler's figures.",
     "resolve": "Give the policy for a key, or for many.",
     "validate": "Execute a target's policies with reference kernels.",
+    "what-if": "Say which policies would change if a fact were another.",
 }
 
 _EXAMPLES = """\b
@@ -54,7 +56,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"policygen.cli.{cmd_name}_command")
+        module = importlib.import_module(f"policygen.cli.{cmd_name.replace('-', '_')}_command")
         command: click.Command = module.command
         return command
 

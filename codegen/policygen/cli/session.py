@@ -102,7 +102,7 @@ def command(function: Callable[..., None], formats: Sequence[str] = ("text", "js
                 raise
             refuse(map(str, error.problems))
 
-    name = function.__module__.rpartition(".")[2].removesuffix("_command")
+    name = function.__module__.rpartition(".")[2].removesuffix("_command").replace("_", "-")
     made = click.command(name)(run)
     made.params += [
         click.Option(
