@@ -50,6 +50,7 @@ from policygen.reference.contract.kernel import Problem
 from policygen.reference.contract.kernel import ReferenceKernel
 from policygen.reference.contract.sizes import BEYOND_INT32
 from policygen.reference.contract.sizes import LAST_TILES
+from policygen.reference.contract.sizes import MANY_SEGMENTS
 from policygen.reference.contract.sizes import combinations
 from policygen.reference.contract.tile_log import TileLog
 from policygen.reference.values.flagged import flagged
@@ -67,9 +68,6 @@ from policygen.reference.values.sort_keys import elements_of_size
 
 KERNEL_NAME: Final = "device_segmented_scan_kernel"
 MODES: Final = ("exclusive", "inclusive", "inclusive-init")
-
-_MANY_SEGMENTS: Final = (16_000_000, 200)
-"""So many segments of so many items: each count fits an int, their product does not."""
 
 
 @frozen
@@ -133,7 +131,7 @@ class SegmentedScanKernel(ReferenceKernel[SegmentedScanProblem, SegmentedScanInp
             for per_block in (4,) if quick else (1, 4):
                 # operators that do not commute show the order
                 yield SegmentedScanProblem(middle[0], per_block, operators[-1], "random", mode)
-        count, size = _MANY_SEGMENTS
+        count, size = MANY_SEGMENTS
         for segments in (Segments((size,), repeats=count), Segments((1,), repeats=BEYOND_INT32)):
             yield SegmentedScanProblem(segments, 1, operators[0], "random", MODES[0], has_data=False)
 
