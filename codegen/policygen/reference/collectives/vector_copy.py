@@ -74,8 +74,8 @@ def vectorized_copy(memory: Tensor, out: Tensor, copies: Copies) -> Tensor:
         copies: what to copy.
 
     Returns:
-        How many vectors read a word that has no byte of their source, or bytes past it, and how many were stored at other
-        addresses than multiples of 16.
+        How many vectors read a word that has no byte of their source, or bytes past it, and how many were stored at
+        other addresses than multiples of 16.
     """
     vectors = vector_range(copies)
     for begins, ends in ((torch.zeros_like(vectors.begins), vectors.begins), (vectors.ends, copies.counts)):
