@@ -12,12 +12,12 @@ from attrs import evolve
 
 from policygen.model.record import Record
 from policygen.project import Project
-from policygen.reference.collectives.launches import launches
-from policygen.reference.collectives.launches import most_launched
-from policygen.reference.collectives.launches import tiles_past_offsets
 from policygen.reference.collectives.segmented_pairs import SegmentedPairs
 from policygen.reference.collectives.segmented_pairs import counting_pairs
 from policygen.reference.collectives.segmented_pairs import flagging_pairs
+from policygen.reference.collectives.whole_tile_launches import launches
+from policygen.reference.collectives.whole_tile_launches import most_launched
+from policygen.reference.collectives.whole_tile_launches import tiles_past_offsets
 from policygen.reference.contract.case import Case
 from policygen.reference.contract.tile_log import TileLog
 from policygen.reference.reduce_by_key import KERNEL as REDUCE_BY_KEY
