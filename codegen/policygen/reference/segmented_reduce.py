@@ -56,6 +56,7 @@ from policygen.reference.contract.kernel import Problem
 from policygen.reference.contract.kernel import ReferenceKernel
 from policygen.reference.contract.sizes import BEYOND_INT32
 from policygen.reference.contract.sizes import LAST_TILES
+from policygen.reference.contract.sizes import MANY_SEGMENTS
 from policygen.reference.contract.sizes import combinations
 from policygen.reference.contract.tile_log import TileLog
 from policygen.reference.reduce import operators_of
@@ -72,8 +73,6 @@ FIXED: Final = "DeviceFixedSizeSegmentedReduceKernel"
 PARTIAL: Final = "DeviceFixedSizeSegmentedReduceKernel of tiles"
 FINAL: Final = "DeviceFixedSizeSegmentedReduceKernel of partial results"
 
-_MANY_SEGMENTS: Final = (16_000_000, 200)
-"""So many segments of so many items: each count fits an int, their product does not."""
 
 _MOST_ITEMS: Final = 1 << 21
 
@@ -138,7 +137,7 @@ class SegmentedReduceKernel(ReferenceKernel[SegmentedReduceProblem, SegmentedRed
             long = Segments(((_tile(case, "small") + 1) * _tile(case, "large") - 5,), repeats=2)
             if long.num_items <= _MOST_ITEMS:
                 yield from (SegmentedReduceProblem(long, True, 0, operator, "random", 0) for operator in operators)
-        count, size = _MANY_SEGMENTS
+        count, size = MANY_SEGMENTS
         two_passes = 3 * _tile(case, "large") + 1
         for segments, is_fixed, promised in (
             (Segments((size,), repeats=count), True, 0),

@@ -22,6 +22,9 @@ BEYOND_INT32: Final = 2**31 + 12_345
 LAST_TILES: Final = 1_000
 """So many tiles are enough for that, where there would be millions: they begin before 2^31 and end beyond."""
 
+MANY_SEGMENTS: Final = (16_000_000, 200)
+"""So many segments of so many items: each count fits an int, their product does not."""
+
 
 def sizes(tile_items: int, *, vector: int = 1, blocks: int = 5, quick: bool) -> tuple[int, ...]:
     """Numbers of items around the edges of a kernel, each once, ascending.
