@@ -34,7 +34,7 @@ def explain(
     resolver = resolver_for(session, target, algorithm, assumed)
     resolution = resolve_one(resolver, key_parts)
     use = KernelUse(resolver.rules, session.project.evidence(resolver.rules.target, algorithm))
-    told = explanation(resolver.rules, resolution, use.of(resolution))
+    told = explanation(session.project.spec, resolver, resolution, use.of(resolution))
     if session.as_json:
         session.answer(told.as_dict())
         return

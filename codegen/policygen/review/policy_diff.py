@@ -17,11 +17,11 @@ from policygen.model.dimensions import format_value
 from policygen.model.record import Record
 from policygen.project import Project
 from policygen.prove.resources import KernelUse
-from policygen.resolve.explanation import as_given
 from policygen.resolve.instance import TargetInstance
 from policygen.resolve.instance import UnknownTarget
 from policygen.resolve.resolver import Resolution
 from policygen.resolve.resolver import Resolver
+from policygen.resolve.telling import as_given
 from policygen.resolve.trace import Reported
 from policygen.review.causes import Causes
 from policygen.review.consequences import Consequence
