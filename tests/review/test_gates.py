@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import textwrap
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -316,4 +317,17 @@ def test_gates_that_are_about_something(revise: Revise) -> None:
     settings = revisions.new / "policygen.toml"
     text = settings.read_text(encoding="utf-8")
     settings.write_text(text.replace('"reduce", "scan"', '"reduce", "scan", "attention.decode"'), encoding="utf-8")
+    assert setting_problems(revisions.project) == []
+
+
+def test_the_gates_of_the_documentation(revise: Revise) -> None:
+    text = (REPOSITORY / "docs" / "review.md").read_text(encoding="utf-8")
+    start = text.index("    [gates]\n")
+    block = text[start : text.index("\n\n|", start)]
+    revisions = revise("")
+    settings = revisions.new / "policygen.toml"
+    whole = settings.read_text(encoding="utf-8").replace("[gates]\n", textwrap.dedent(block))
+    settings.write_text(whole, encoding="utf-8")
+    gates = revisions.project.root.gates
+    assert all((gates.pinned, gates.evidence, gates.max_utilisation, gates.forbidden))
     assert setting_problems(revisions.project) == []
