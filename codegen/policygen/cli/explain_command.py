@@ -32,7 +32,7 @@ def explain(
     from policygen.resolve.explanation import explanation
 
     project = session.project.about(algorithm)
-    resolver = resolver_for(project, target, algorithm, assumed)
+    resolver = resolver_for(session, target, algorithm, assumed, project)
     resolution = resolve_one(resolver, key_parts)
     use = KernelUse(resolver.rules, project.evidence(resolver.rules.target, algorithm))
     told = explanation(project.spec, resolver, resolution, use.of(resolution))

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from policygen.cli.session import FAILED
+from policygen.cli.session import Session
 from policygen.cli.session import assumptions
 from policygen.cli.session import refuse
 from policygen.cli.session import stop
@@ -35,11 +36,22 @@ _MOST_DIGITS = 40
 """More than any domain needs, and few enough to be shown in a message."""
 
 
-def resolver_for(project: Project, target: str, algorithm: str, assumed: tuple[str, ...]) -> Resolver:
-    """The resolver that the options name. Ends with status 2 for names that are none, each with the nearest."""
+def resolver_for(
+    session: Session, target: str, algorithm: str, assumed: tuple[str, ...], project: Project | None = None
+) -> Resolver:
+    """The resolver that the options name. Ends with status 2 for names that are none, each with the nearest.
+
+    Args:
+        session: of the command.
+        target: as `--target` gives it.
+        algorithm: as `--algorithm` gives it.
+        assumed: as `--set` gives them.
+        project: where the specs are; the session's by default.
+    """
     from policygen.project import UnknownAlgorithm
 
     facts = assumptions(assumed)
+    project = session.project if project is None else project
     problems: list[str] = []
     try:
         project.target(target, facts)
