@@ -1,0 +1,314 @@
+"""The plan functions as one text without dependencies: the sources of `policygen.plan`, one after another.
+
+What is written there once is what runs in the compiler and, as this text, in a generated package. Statements, comments
+and docstrings are kept as they are; only these are turned, each where it stands in the text:
+
+- A docstring of a module becomes a comment above its part.
+- Imports go: names of other sources are at hand, `collections.abc` is for a type checker alone, and `typing` is not
+  needed any more. A few functions of built-in modules are imported again at the top.
+- A record (`@frozen`) becomes a subclass of the package's `Record`, its check one of `_check`.
+- A `Protocol` is for a type checker alone.
+- A constant's `Final` goes.
+
+A construct that is none of these and would mean something else in the text, or nothing, raises `UnportableSource`.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Final
+from typing import NoReturn
+
+from attrs import field
+from attrs import frozen
+
+_PACKAGE: Final = "policygen.plan"
+_BUILT_IN: Final = {"math": ("prod",), "operator": ("index",)}
+"""What the text imports at run time: functions of modules that are part of every interpreter, and cost nothing."""
+
+_CHECK: Final = "__attrs_post_init__"
+
+
+class UnportableSource(ValueError):  # noqa: N818 - it says what the source is
+    """A construct that cannot stand in the generated text; the message has file and line."""
+
+
+@frozen
+class PlanSource:
+    """The text.
+
+    Attributes:
+        runtime: lines that run.
+        typing: lines that a type checker alone reads.
+        built_in: functions that the lines need, by module.
+        abstract: names of `collections.abc` that annotations need.
+        names: what the lines define.
+    """
+
+    runtime: tuple[str, ...]
+    typing: tuple[str, ...]
+    built_in: tuple[tuple[str, str], ...]
+    abstract: tuple[str, ...]
+    names: frozenset[str]
+
+
+def plan_source(modules: Sequence[str], reserved: Sequence[str] = ()) -> PlanSource:
+    """Joins modules of `policygen.plan` and all that they import of it.
+
+    Args:
+        modules: names of modules, such as "launches".
+        reserved: names that what surrounds the text defines.
+
+    Raises:
+        UnportableSource: a module has what cannot be turned, or two define one name.
+    """
+    texts = {}
+    for name in modules:
+        _collect(name, texts)
+    return join([_Module.read(f"plan/{name}.py", text) for name, text in texts.items()], reserved)
+
+
+def join(modules: Sequence[_Module], reserved: Sequence[str] = ()) -> PlanSource:
+    """Joins modules, each behind those that it imports; see `plan_source`."""
+    defined: dict[str, str] = dict.fromkeys([*dir(builtins), *reserved, "Record"], "what surrounds the text")
+    runtime: list[str] = []
+    typing: list[str] = []
+    for module in modules:
+        for name, line in module.defined.items():
+            if name in defined:
+                raise UnportableSource(f"{module.path}:{line}: {name} is a name of {defined[name]} too")
+            defined[name] = module.path
+        runtime += module.runtime
+        typing += module.typing
+    return PlanSource(
+        runtime=tuple(runtime),
+        typing=tuple(typing),
+        built_in=tuple(sorted({pair for module in modules for pair in module.built_in})),
+        abstract=tuple(sorted({name for module in modules for name in module.abstract})),
+        names=frozenset(name for module in modules for name in module.defined),
+    )
+
+
+def module_of(path: str, text: str) -> _Module:
+    """Turns one module. Raises UnportableSource."""
+    return _Module.read(path, text)
+
+
+def _collect(name: str, texts: dict[str, str]) -> None:
+    """Adds a module behind those that it imports."""
+    if name in texts:
+        return
+    text = files(_PACKAGE).joinpath(f"{name}.py").read_text(encoding="utf-8")
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{_PACKAGE}."):
+            assert node.module is not None
+            _collect(node.module.removeprefix(f"{_PACKAGE}."), texts)
+    texts[name] = text
+
+
+@frozen
+class _Module:
+    """One module, turned.
+
+    Attributes:
+        path: where it is, for messages.
+        runtime: lines that run.
+        typing: lines for a type checker.
+        built_in: functions of built-in modules, as (module, name).
+        abstract: names of `collections.abc`.
+        defined: what it defines, each with its line.
+    """
+
+    path: str
+    runtime: tuple[str, ...]
+    typing: tuple[str, ...]
+    built_in: tuple[tuple[str, str], ...]
+    abstract: tuple[str, ...]
+    defined: dict[str, int] = field(eq=False)
+
+    @classmethod
+    def read(cls, path: str, text: str) -> _Module:
+        return _Turner(path, text).turned()
+
+
+class _Turner:
+    """Turns one module: the lines of its text, some of them replaced, dropped or followed by others."""
+
+    def __init__(self, path: str, text: str) -> None:
+        self._path = path
+        self._tree = ast.parse(text, path, feature_version=(3, 10))
+        self._lines: list[str | None] = [None, *text.splitlines()]  # numbered as the tree numbers them
+        self._behind: dict[int, str] = {}
+        self._typing: list[str] = []
+        self._built_in: list[tuple[str, str]] = []
+        self._abstract: list[str] = []
+        self._defined: dict[str, int] = {}
+        self._gone: set[str] = set()
+
+    def turned(self) -> _Module:
+        docstring, *body = self._tree.body
+        title = ast.get_docstring(self._tree)
+        if title is None:
+            self._refuse(docstring, "a module without a docstring")
+        self._drop(docstring.lineno, docstring.end_lineno)
+        for node in body:
+            self._statement(node)
+        for node in ast.walk(self._tree):
+            self._inner(node)
+        comment = [f"# {line}".rstrip() for line in title.splitlines()]
+        lines = "\n".join(self._kept()).strip("\n").splitlines()
+        return _Module(
+            self._path,
+            ("", "", *comment, *_squeezed(["", *lines])),
+            tuple(self._typing),
+            tuple(self._built_in),
+            tuple(self._abstract),
+            self._defined,
+        )
+
+    def _statement(self, node: ast.stmt) -> None:
+        match node:
+            case ast.Import() | ast.ImportFrom():
+                self._import(node)
+            case ast.ClassDef():
+                self._class(node)
+            case ast.FunctionDef(decorator_list=[]):
+                self._define(node.name, node)
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr()):
+                self._define(name, node)
+                self._constant(node)
+            case ast.Expr(value=ast.Constant(value=str())):
+                pass  # the docstring of a constant
+            case _:
+                self._refuse(node, f"{type(node).__name__} at the top of a module")
+
+    def _define(self, name: str, node: ast.stmt) -> None:
+        self._defined[name] = node.lineno
+
+    def _import(self, node: ast.Import | ast.ImportFrom) -> None:
+        names = [alias.name for alias in node.names]
+        if isinstance(node, ast.Import) or node.level or any(alias.asname for alias in node.names):
+            self._refuse(node, "an import other than `from MODULE import NAME`")
+        module = node.module or ""
+        if module == "collections.abc":
+            self._abstract += names
+        elif module in _BUILT_IN and set(names) <= set(_BUILT_IN[module]):
+            self._built_in += [(module, name) for name in names]
+        elif module == "typing" and set(names) <= {"Final", "Protocol"}:
+            self._gone |= set(names)
+        elif module == "attrs" and names == ["frozen"]:
+            self._gone.add("frozen")
+        elif module != "__future__" and not module.startswith(f"{_PACKAGE}."):
+            self._refuse(node, f"an import of {', '.join(names)} from {module}")
+        self._drop(node.lineno, node.end_lineno)
+
+    def _constant(self, node: ast.AnnAssign) -> None:
+        """Takes `Final` from a constant's annotation."""
+        match node.annotation:
+            case ast.Name(id="Final"):
+                kind = ""
+            case ast.Subscript(value=ast.Name(id="Final"), slice=inner):
+                kind = f": {ast.unparse(inner)}"
+            case _:
+                self._refuse(node, "a variable: what is not Final is state")
+        if node.annotation.end_lineno != node.lineno:
+            self._refuse(node, "an annotation over several lines")
+        line = self._line(node.lineno)
+        assert node.target.end_col_offset is not None
+        self._lines[node.lineno] = (
+            line[: node.target.end_col_offset] + kind + line[node.annotation.end_col_offset :]
+        )
+        node.annotation = ast.Constant(value=None)  # looked at
+
+    def _class(self, node: ast.ClassDef) -> None:
+        self._define(node.name, node)
+        first, last = node.lineno, node.end_lineno
+        assert last is not None
+        if not ast.get_docstring(node):
+            self._refuse(node, "a class without a docstring")
+        match node:
+            case ast.ClassDef(decorator_list=[], bases=[ast.Name(id="Protocol")], keywords=[]):
+                self._typing += ["", *(self._line(number) for number in range(first, last + 1))]
+                self._drop(first, last)
+                return
+            case ast.ClassDef(decorator_list=[decorator], bases=[], keywords=[]) if _is_frozen(decorator):
+                pass
+            case _:
+                self._refuse(node, "a class that is neither @frozen nor a Protocol")
+        self._drop(decorator.lineno, decorator.end_lineno)
+        self._replace(first, f"class {node.name}:", f"class {node.name}(Record):")
+        docstring, *body = node.body
+        assert docstring.end_lineno is not None
+        self._behind[docstring.end_lineno] = "\n    __slots__ = ()"
+        if body and isinstance(body[0], ast.AnnAssign):
+            self._drop(docstring.end_lineno + 1, body[0].lineno - 1)
+        for member in body:
+            self._member(member)
+
+    def _member(self, node: ast.stmt) -> None:
+        match node:
+            case ast.AnnAssign(target=ast.Name(), value=None):
+                pass
+            case ast.AnnAssign(target=ast.Name(), value=ast.Constant() | ast.Name() | ast.UnaryOp(operand=ast.Constant())):
+                pass
+            case ast.FunctionDef(decorator_list=[]) if node.name == _CHECK:
+                self._replace(node.lineno, f"def {_CHECK}(", "def _check(")
+            case ast.FunctionDef(decorator_list=[] | [ast.Name(id="property")]) if not node.name.startswith("__"):
+                pass
+            case _:
+                self._refuse(node, f"{type(node).__name__} in a record")
+
+    def _inner(self, node: ast.AST) -> None:
+        match node:
+            case ast.Import() | ast.ImportFrom() if node not in self._tree.body:
+                self._refuse(node, "an import inside a function")
+            case ast.Global() | ast.AsyncFunctionDef() | ast.Await():
+                self._refuse(node, type(node).__name__)
+            case ast.Attribute(attr=name) if name.startswith("__"):
+                self._refuse(node, f"{name}: records have no such attribute")
+
+    def _kept(self) -> Iterator[str]:
+        for number, line in enumerate(self._lines):
+            if line is not None:
+                yield line
+            if number in self._behind:
+                yield from self._behind[number].split("\n")
+
+    def _line(self, number: int) -> str:
+        line = self._lines[number]
+        assert line is not None
+        if not line.isascii():
+            # columns of a tree count bytes
+            raise UnportableSource(f"{self._path}:{number}: letters beyond ASCII")
+        return line
+
+    def _replace(self, number: int, old: str, new: str) -> None:
+        line = self._line(number)
+        if line.count(old) != 1:
+            raise UnportableSource(f"{self._path}:{number}: expected {old} on one line")
+        self._lines[number] = line.replace(old, new)
+
+    def _drop(self, first: int, last: int | None) -> None:
+        assert last is not None
+        self._lines[first : last + 1] = [None] * (last + 1 - first)
+
+    def _refuse(self, node: ast.AST, what: str) -> NoReturn:
+        number = getattr(node, "lineno", 0)
+        raise UnportableSource(f"{self._path}:{number}: {what} cannot stand in a generated plan module")
+
+
+def _is_frozen(decorator: ast.expr) -> bool:
+    return ast.unparse(decorator) in ("frozen", "frozen(kw_only=True)")
+
+
+def _squeezed(lines: Sequence[str]) -> Iterator[str]:
+    """Without more than two blank lines in a row, which dropped ones leave."""
+    blank = 0
+    for line in lines:
+        blank = 0 if line else blank + 1
+        if blank <= 2:
+            yield line
