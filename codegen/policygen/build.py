@@ -181,7 +181,8 @@ def build(
         target = _facts(project, name)
         files = [m.files for m in own]
         artifacts += [artifact for f in files for artifact in f.artifacts]
-        artifacts += binding_files(target, files, project.spec.vocabulary, project.root.settings)
+        spec = project.spec
+        artifacts += binding_files(target, files, spec.algorithms, spec.vocabulary, project.root.settings)
         conflicts = tuple(f"conflict: {c}" for fact in target.facts.values() for c in fact.conflicts)
         reports.append(TargetReport(name, tuple(m.report for m in own), conflicts))
     return Build(
@@ -272,7 +273,8 @@ def _members(project: Project, name: str) -> tuple[TargetInstance, ...]:
 def _facts(project: Project, name: str) -> TargetFacts:
     members = _members(project, name)
     facts = members[0].facts if len(members) == 1 else common_facts(members)
-    return TargetFacts(name, members[0].target.title, facts)
+    capability = members[0].capability if len(members) == 1 else None
+    return TargetFacts(name, members[0].target.title, facts, capability)
 
 
 def _variants(project: Project, task: _Task) -> Variants:

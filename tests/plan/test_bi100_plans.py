@@ -24,7 +24,7 @@ from policygen.plan.reduce_plan import fits_single_tile
 from policygen.plan.reduce_plan import reduce_plan
 from policygen.plan.residency import Residency
 from policygen.plan.scan_plan import lookback_plan
-from policygen.plan.target_residency import residency_from_facts
+from policygen.plan.target_device import residency_from_facts
 from policygen.plan.transform_plan import prefetch_plan
 from policygen.plan.transform_plan import tiles_of_row
 from policygen.plan.transform_plan import vectorized_plan

@@ -16,6 +16,7 @@ from policygen.emit.python.values import docstring
 from policygen.emit.python.values import domain_doc
 from policygen.emit.python.values import domain_text
 from policygen.emit.python.values import given_first
+from policygen.emit.python.values import key_parameters
 from policygen.emit.python.values import record_text
 from policygen.emit.python.values import structs_of
 from policygen.emit.python.values import value_text
@@ -93,7 +94,8 @@ class _ModulePrinter:
             f'SPEC_HASH = "{digest}"',
             f'ALGORITHM = "{algorithm.name}"',
         ]
-        return PythonModule(identifier(algorithm.name), (*head, *body), digest)
+        # it decides no policy
+        return PythonModule(identifier(algorithm.name), (*head, *body, *self._whole_key()), digest)
 
     def _imports(self, body: list[str]) -> list[str]:
         text = "\n".join(body)
@@ -175,19 +177,7 @@ class _ModulePrinter:
         return f"({', '.join(parts)})"
 
     def _parameters(self) -> list[str]:
-        found = ["cc: int | str"] if self._variants.is_family else []
-        for field in self._algorithm.key:
-            kind = annotation(field.type)
-            name = identifier(field.name)
-            if field.name == "num_items":
-                found.append("num_items: int | None = None")
-            elif field.default is None:
-                found.append(f"{name}: {kind}")
-            else:
-                default = default_argument(field)
-                optional = " | None" if default is None else ""
-                found.append(f"{name}: {kind}{optional} = {default!r}")
-        return found
+        return key_parameters(self._algorithm, with_capability=self._variants.is_family)
 
     def _policy_function(self) -> list[str]:
         policy, names = identifier(self._algorithm.policy.name), ", ".join(self._names)
@@ -251,7 +241,12 @@ class _ModulePrinter:
         policy = identifier(algorithm.policy.name)
         names = ", ".join(self._names)
         found = ["", "", f"def _whole({names}) -> tuple[{policy}, int]:  # type: ignore[no-untyped-def]"]
-        found.append("    num_items = items_known(num_items)")
+        return [*found, *self._completed(), *self._selected()]
+
+    def _completed(self) -> list[str]:
+        """Fills in what is left out of a key, and checks it."""
+        algorithm = self._algorithm
+        found = ["    num_items = items_known(num_items)"]
         expressions = PythonExpressions({}, algorithm.domains)
         for field in given_first(algorithm):
             if field.name == "num_items":
@@ -264,7 +259,23 @@ class _ModulePrinter:
                     f"        {name} = {expressions.text(without_lets(algorithm, field.default))}",
                 ]
             found += self._check(field, name)
-        return [*found, *self._selected()]
+        return found
+
+    def _whole_key(self) -> list[str]:
+        """The record of a whole key, and the function that makes one."""
+        fields = self._algorithm.key
+        found = ["", "", "class Key(Record):", '    """A whole key: what was given, and what follows from it."""', ""]
+        found += ["    __slots__ = ()", *(f"    {identifier(f.name)}: {annotation(f.type)}" for f in fields)]
+        names = ", ".join(identifier(f.name) for f in fields)
+        found += ["", "", f"def _completed({names}):  # type: ignore[no-untyped-def]", *self._completed()]
+        found += [f"    return Key({names})", "", "", "def whole_key("]
+        found += ["    *,", *(f"    {p}," for p in key_parameters(self._algorithm, with_capability=False)), ") -> Key:"]
+        doc = ["The key with its defaults; see `policy` for arguments and errors. A num_items of -1 is unknown."]
+        return [
+            *found,
+            *docstring(doc, "    "),
+            f"    return _completed({names})  # type: ignore[no-any-return,no-untyped-call]",
+        ]
 
     def _selected(self) -> list[str]:
         """Calls the selector; that of a family's architecture numbers its own points."""

@@ -17,7 +17,9 @@ from __future__ import annotations
 
 import ast
 import builtins
+from collections.abc import Iterable
 from collections.abc import Iterator
+from collections.abc import Mapping
 from collections.abc import Sequence
 from importlib.resources import files
 from typing import Final
@@ -30,6 +32,9 @@ _PACKAGE: Final = "policygen.plan"
 _BUILT_IN: Final = {"math": ("prod",), "operator": ("index",)}
 """What the text imports at run time: functions of modules that are part of every interpreter, and cost nothing."""
 
+_UNDERSTOOD: Final = {"__future__": {"annotations"}, "attrs": {"frozen"}, "typing": {"Final", "Protocol"}}
+"""What is turned where it is used, so that the import goes."""
+
 _CHECK: Final = "__attrs_post_init__"
 
 
@@ -39,25 +44,25 @@ class UnportableSource(ValueError):  # noqa: N818 - it says what the source is
 
 @frozen
 class PlanSource:
-    """The text.
+    """A text made of one module or of several.
 
     Attributes:
         runtime: lines that run.
         typing: lines that a type checker alone reads.
-        built_in: functions that the lines need, by module.
+        built_in: functions that the lines need, as (module, name).
         abstract: names of `collections.abc` that annotations need.
-        names: what the lines define.
+        defined: the names that the lines define, each with the file and line that does.
     """
 
     runtime: tuple[str, ...]
     typing: tuple[str, ...]
     built_in: tuple[tuple[str, str], ...]
     abstract: tuple[str, ...]
-    names: frozenset[str]
+    defined: Mapping[str, str] = field(eq=False)
 
 
-def plan_source(modules: Sequence[str], reserved: Sequence[str] = ()) -> PlanSource:
-    """Joins modules of `policygen.plan` and all that they import of it.
+def plan_source(modules: Sequence[str], reserved: Iterable[str] = ()) -> PlanSource:
+    """Joins modules of `policygen.plan` and all that they import of it, each behind what it imports.
 
     Args:
         modules: names of modules, such as "launches".
@@ -66,36 +71,44 @@ def plan_source(modules: Sequence[str], reserved: Sequence[str] = ()) -> PlanSou
     Raises:
         UnportableSource: a module has what cannot be turned, or two define one name.
     """
-    texts = {}
+    texts: dict[str, str] = {}
     for name in modules:
         _collect(name, texts)
-    return join([_Module.read(f"plan/{name}.py", text) for name, text in texts.items()], reserved)
+    return joined([turned(f"plan/{name}.py", text) for name, text in texts.items()], reserved)
 
 
-def join(modules: Sequence[_Module], reserved: Sequence[str] = ()) -> PlanSource:
-    """Joins modules, each behind those that it imports; see `plan_source`."""
-    defined: dict[str, str] = dict.fromkeys([*dir(builtins), *reserved, "Record"], "what surrounds the text")
-    runtime: list[str] = []
-    typing: list[str] = []
-    for module in modules:
-        for name, line in module.defined.items():
+def turned(path: str, text: str) -> PlanSource:
+    """Turns one module.
+
+    Args:
+        path: where it is, for messages.
+        text: its source.
+
+    Raises:
+        UnportableSource: it has what cannot be turned.
+    """
+    return _Turner(path, text).turned()
+
+
+def joined(parts: Sequence[PlanSource], reserved: Iterable[str] = ()) -> PlanSource:
+    """Puts texts one after the other.
+
+    Raises:
+        UnportableSource: two define one name, or one defines a built-in or reserved one.
+    """
+    defined = dict.fromkeys([*dir(builtins), *reserved, "Record"], "what surrounds the text")
+    for part in parts:
+        for name, where in part.defined.items():
             if name in defined:
-                raise UnportableSource(f"{module.path}:{line}: {name} is a name of {defined[name]} too")
-            defined[name] = module.path
-        runtime += module.runtime
-        typing += module.typing
+                raise UnportableSource(f"{where}: {name} is a name of {defined[name]} too")
+            defined[name] = where
     return PlanSource(
-        runtime=tuple(runtime),
-        typing=tuple(typing),
-        built_in=tuple(sorted({pair for module in modules for pair in module.built_in})),
-        abstract=tuple(sorted({name for module in modules for name in module.abstract})),
-        names=frozenset(name for module in modules for name in module.defined),
+        runtime=tuple(line for part in parts for line in part.runtime),
+        typing=tuple(line for part in parts for line in part.typing),
+        built_in=tuple(sorted({pair for part in parts for pair in part.built_in})),
+        abstract=tuple(sorted({name for part in parts for name in part.abstract})),
+        defined={name: where for part in parts for name, where in part.defined.items()},
     )
-
-
-def module_of(path: str, text: str) -> _Module:
-    """Turns one module. Raises UnportableSource."""
-    return _Module.read(path, text)
 
 
 def _collect(name: str, texts: dict[str, str]) -> None:
@@ -104,35 +117,9 @@ def _collect(name: str, texts: dict[str, str]) -> None:
         return
     text = files(_PACKAGE).joinpath(f"{name}.py").read_text(encoding="utf-8")
     for node in ast.parse(text).body:
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{_PACKAGE}."):
-            assert node.module is not None
-            _collect(node.module.removeprefix(f"{_PACKAGE}."), texts)
+        if isinstance(node, ast.ImportFrom) and (module := node.module or "").startswith(f"{_PACKAGE}."):
+            _collect(module.removeprefix(f"{_PACKAGE}."), texts)
     texts[name] = text
-
-
-@frozen
-class _Module:
-    """One module, turned.
-
-    Attributes:
-        path: where it is, for messages.
-        runtime: lines that run.
-        typing: lines for a type checker.
-        built_in: functions of built-in modules, as (module, name).
-        abstract: names of `collections.abc`.
-        defined: what it defines, each with its line.
-    """
-
-    path: str
-    runtime: tuple[str, ...]
-    typing: tuple[str, ...]
-    built_in: tuple[tuple[str, str], ...]
-    abstract: tuple[str, ...]
-    defined: dict[str, int] = field(eq=False)
-
-    @classmethod
-    def read(cls, path: str, text: str) -> _Module:
-        return _Turner(path, text).turned()
 
 
 class _Turner:
@@ -146,10 +133,9 @@ class _Turner:
         self._typing: list[str] = []
         self._built_in: list[tuple[str, str]] = []
         self._abstract: list[str] = []
-        self._defined: dict[str, int] = {}
-        self._gone: set[str] = set()
+        self._defined: dict[str, str] = {}
 
-    def turned(self) -> _Module:
+    def turned(self) -> PlanSource:
         docstring, *body = self._tree.body
         title = ast.get_docstring(self._tree)
         if title is None:
@@ -157,17 +143,16 @@ class _Turner:
         self._drop(docstring.lineno, docstring.end_lineno)
         for node in body:
             self._statement(node)
-        for node in ast.walk(self._tree):
-            self._inner(node)
+        for inner in ast.walk(self._tree):
+            self._inner(inner)
         comment = [f"# {line}".rstrip() for line in title.splitlines()]
         lines = "\n".join(self._kept()).strip("\n").splitlines()
-        return _Module(
-            self._path,
-            ("", "", *comment, *_squeezed(["", *lines])),
-            tuple(self._typing),
-            tuple(self._built_in),
-            tuple(self._abstract),
-            self._defined,
+        return PlanSource(
+            runtime=("", "", *comment, "", *_squeezed(lines)) if lines else (),
+            typing=tuple(self._typing),
+            built_in=tuple(self._built_in),
+            abstract=tuple(self._abstract),
+            defined=self._defined,
         )
 
     def _statement(self, node: ast.stmt) -> None:
@@ -181,13 +166,15 @@ class _Turner:
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr()):
                 self._define(name, node)
                 self._constant(node)
+            case ast.Assign(targets=[ast.Name(id=name)]) if name.isupper():
+                self._define(name, node)
             case ast.Expr(value=ast.Constant(value=str())):
                 pass  # the docstring of a constant
             case _:
                 self._refuse(node, f"{type(node).__name__} at the top of a module")
 
     def _define(self, name: str, node: ast.stmt) -> None:
-        self._defined[name] = node.lineno
+        self._defined[name] = f"{self._path}:{node.lineno}"
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
         names = [alias.name for alias in node.names]
@@ -198,11 +185,7 @@ class _Turner:
             self._abstract += names
         elif module in _BUILT_IN and set(names) <= set(_BUILT_IN[module]):
             self._built_in += [(module, name) for name in names]
-        elif module == "typing" and set(names) <= {"Final", "Protocol"}:
-            self._gone |= set(names)
-        elif module == "attrs" and names == ["frozen"]:
-            self._gone.add("frozen")
-        elif module != "__future__" and not module.startswith(f"{_PACKAGE}."):
+        elif not module.startswith(f"{_PACKAGE}.") and not set(names) <= _UNDERSTOOD.get(module, set()):
             self._refuse(node, f"an import of {', '.join(names)} from {module}")
         self._drop(node.lineno, node.end_lineno)
 
@@ -219,10 +202,7 @@ class _Turner:
             self._refuse(node, "an annotation over several lines")
         line = self._line(node.lineno)
         assert node.target.end_col_offset is not None
-        self._lines[node.lineno] = (
-            line[: node.target.end_col_offset] + kind + line[node.annotation.end_col_offset :]
-        )
-        node.annotation = ast.Constant(value=None)  # looked at
+        self._lines[node.lineno] = line[: node.target.end_col_offset] + kind + line[node.annotation.end_col_offset :]
 
     def _class(self, node: ast.ClassDef) -> None:
         self._define(node.name, node)
@@ -253,7 +233,9 @@ class _Turner:
         match node:
             case ast.AnnAssign(target=ast.Name(), value=None):
                 pass
-            case ast.AnnAssign(target=ast.Name(), value=ast.Constant() | ast.Name() | ast.UnaryOp(operand=ast.Constant())):
+            case ast.AnnAssign(
+                target=ast.Name(), value=ast.Constant() | ast.Name() | ast.UnaryOp(operand=ast.Constant())
+            ):
                 pass
             case ast.FunctionDef(decorator_list=[]) if node.name == _CHECK:
                 self._replace(node.lineno, f"def {_CHECK}(", "def _check(")

@@ -1,9 +1,12 @@
-"""The residency that a target's facts describe."""
+"""The device that a target's facts describe."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from attrs import fields_dict
+
+from policygen.plan.device import Device
 from policygen.plan.occupancy import Occupancy
 from policygen.plan.residency import Residency
 
@@ -25,6 +28,12 @@ def residency_from_facts(facts: Mapping[str, int | None], occupancy: int | Occup
         occupancy=_blocks(facts, occupancy),
         subscription_factor=_known(facts, "subscription_factor"),
     )
+
+
+def device_from_facts(facts: Mapping[str, int | None], occupancy: int | Occupancy | None = None) -> Device:
+    """The device that a target's facts describe; arguments and errors as of `residency_from_facts`."""
+    limits = {name: facts.get(name) for name in fields_dict(Device) if name != "residency"}
+    return Device(residency=residency_from_facts(facts, occupancy), **limits)
 
 
 def _blocks(facts: Mapping[str, int | None], occupancy: int | Occupancy | None) -> int:

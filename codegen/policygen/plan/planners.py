@@ -1,0 +1,94 @@
+"""Plans by name, for the command line and for what writes the generated packages."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from collections.abc import Mapping
+from typing import Final
+
+from attrs import frozen
+
+from policygen.plan.launches import reduce_launch
+
+_GIVEN: Final = ("policy", "key", "num_items", "device")
+
+
+@frozen
+class Argument:
+    """An argument of a plan beside the policy, its key, the problem size and the device.
+
+    Attributes:
+        annotation: its type, as written.
+        default: its default; `inspect.Parameter.empty` where it has to be given.
+        doc: what it is.
+    """
+
+    name: str
+    annotation: str
+    default: object
+    doc: str
+
+    @property
+    def is_required(self) -> bool:
+        """Whether it has to be given."""
+        return self.default is inspect.Parameter.empty
+
+
+@frozen
+class Planner:
+    """A function that plans a launch.
+
+    Attributes:
+        launch: the function, of `policygen.plan.launches`; it takes num_items and device, and what `arguments` lists.
+        algorithm: whose policy and key come first; None where the plan needs none.
+    """
+
+    launch: Callable[..., object]
+    algorithm: str | None = None
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """The arguments that are the plan's own."""
+        docs = _argument_docs(inspect.getdoc(self.launch) or "")
+        return tuple(
+            Argument(p.name, str(p.annotation), p.default, docs[p.name])
+            for p in inspect.signature(self.launch).parameters.values()
+            if p.name not in _GIVEN
+        )
+
+    @property
+    def title(self) -> str:
+        """What the plan is of, as the first words of a sentence."""
+        return (inspect.getdoc(self.launch) or "").partition("\n")[0].partition(";")[0].rstrip(".")
+
+    @property
+    def items_doc(self) -> str:
+        """What the problem size counts."""
+        return _argument_docs(inspect.getdoc(self.launch) or "")["num_items"]
+
+    @property
+    def answer(self) -> str:
+        """The class of the plan, as written."""
+        return str(inspect.signature(self.launch).return_annotation)
+
+
+PLANNERS: Final[Mapping[str, Planner]] = {
+    "reduce": Planner(reduce_launch, "reduce"),
+}
+"""All plans."""
+
+
+def _argument_docs(docstring: str) -> dict[str, str]:
+    """What the section `Args` of a docstring says of each argument."""
+    found: dict[str, str] = {}
+    _, _, section = docstring.partition("\nArgs:\n")
+    for line in section.partition("\n\n")[0].splitlines():
+        text = line.strip()
+        if line.startswith("        "):
+            last = next(reversed(found))
+            found[last] += f" {text}"
+        else:
+            name, _, doc = text.partition(": ")
+            found[name] = doc
+    return found
