@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
+from policygen.plan.counts import round_up
 from policygen.plan.residency import Residency
 
 
@@ -35,3 +36,27 @@ class Device:
         if value is None:
             raise ValueError(f"the device does not know {name}, which this plan needs")
         return int(value)
+
+    def residency_with(self, smem_bytes: int) -> Residency | None:
+        """The residency if a block has dynamic shared memory besides, to which it does not opt in.
+
+        Args:
+            smem_bytes: bytes of it.
+
+        Returns:
+            None if no block fits.
+
+        Raises:
+            ValueError: a limit of shared memory is not known.
+        """
+        if smem_bytes > self.known("max_smem_per_block"):
+            return None
+        allocated = round_up(smem_bytes + self.known("reserved_smem_per_block"), self.known("smem_allocation_unit"))
+        fitting = self.known("smem_per_sm") // allocated if allocated else self.residency.occupancy
+        if fitting == 0:
+            return None
+        return Residency(
+            sm_count=self.residency.sm_count,
+            occupancy=min(self.residency.occupancy, fitting),
+            subscription_factor=self.residency.subscription_factor,
+        )

@@ -55,7 +55,7 @@ class DelayActivity:
 
 
 def delay_activity(
-    kind: str, *, delay_ns: int, l2_write_latency_ns: int, grid: int, compute_capability: int
+    kind: str, *, delay_ns: int, l2_write_latency_ns: int, grid: int, compute_capability: int | None
 ) -> DelayActivity:
     """The effect of a lookback delay.
 
@@ -64,7 +64,8 @@ def delay_activity(
         delay_ns: `delay` of the policy, in nanoseconds.
         l2_write_latency_ns: `l2_write_latency` of the policy, in nanoseconds.
         grid: blocks of the launch.
-        compute_capability: major x 10 + minor that the kernel is compiled for; there is no sleep below 70.
+        compute_capability: major x 10 + minor that the kernel is compiled for; there is no sleep below 70. None for
+            hardware that has none: what the source says for a capability that nobody has tuned.
 
     Raises:
         ValueError: no delay has that name, or a number is negative.
@@ -73,7 +74,7 @@ def delay_activity(
         checked(name, value, 0)
     if kind not in (known := GATED_DELAYS + UNGATED_DELAYS):
         raise ValueError(f'no lookback delay is called "{kind}": use one of {", ".join(known)}')
-    if compute_capability < 70:
+    if compute_capability is not None and compute_capability < 70:
         return DelayActivity(NOTHING, FENCE)
     if kind in UNGATED_DELAYS:
         return DelayActivity(SLEEP, SLEEP)

@@ -9,7 +9,15 @@ from typing import Final
 
 from attrs import frozen
 
-from policygen.plan.launches import reduce_launch
+from policygen.plan.copy_launch import batch_memcpy_launch
+from policygen.plan.reduce_launch import reduce_launch
+from policygen.plan.scan_launch import scan_launch
+from policygen.plan.segment_launch import segmented_reduce_launch
+from policygen.plan.share_launches import even_share_launch
+from policygen.plan.share_launches import partitions_launch
+from policygen.plan.sort_launches import radix_sort_launch
+from policygen.plan.sort_launches import topk_launch
+from policygen.plan.transform_launch import transform_launch
 
 _GIVEN: Final = ("policy", "key", "num_items", "device")
 
@@ -40,7 +48,7 @@ class Planner:
     """A function that plans a launch.
 
     Attributes:
-        launch: the function, of `policygen.plan.launches`; it takes num_items and device, and what `arguments` lists.
+        launch: the function, in `policygen.plan`; it takes num_items and device, and what `arguments` lists.
         algorithm: whose policy and key come first; None where the plan needs none.
     """
 
@@ -56,6 +64,11 @@ class Planner:
             for p in inspect.signature(self.launch).parameters.values()
             if p.name not in _GIVEN
         )
+
+    @property
+    def module(self) -> str:
+        """The module of `policygen.plan` that has the function."""
+        return self.launch.__module__.rpartition(".")[2]
 
     @property
     def title(self) -> str:
@@ -74,7 +87,15 @@ class Planner:
 
 
 PLANNERS: Final[Mapping[str, Planner]] = {
+    "batch_memcpy": Planner(batch_memcpy_launch, "batch_memcpy"),
+    "even_share": Planner(even_share_launch),
+    "partitions": Planner(partitions_launch),
+    "radix_sort": Planner(radix_sort_launch, "radix_sort"),
     "reduce": Planner(reduce_launch, "reduce"),
+    "scan": Planner(scan_launch, "scan"),
+    "segmented_reduce": Planner(segmented_reduce_launch, "segmented_reduce"),
+    "topk": Planner(topk_launch, "topk"),
+    "transform": Planner(transform_launch, "transform"),
 }
 """All plans."""
 

@@ -14,10 +14,10 @@ from policygen.plan.even_share import EvenShare
 from policygen.plan.even_share import even_share
 from policygen.plan.residency import Residency
 from policygen.plan.residency import Waves
+from policygen.plan.temporary_storage import NO_STORAGE
 from policygen.plan.temporary_storage import size_query_bytes
 
 _CHUNK_ITEMS: Final = INT32_MAX
-_NO_STORAGE: Final = 1
 
 NOT_GUARANTEED: Final = "not_guaranteed"
 RUN_TO_RUN: Final = "run_to_run"
@@ -60,8 +60,8 @@ class ReducePlan:
     full_chunk_grid: int = 0
     passes: int
     partials: int = 0
-    temporary_bytes: int = _NO_STORAGE
-    allocation_bytes: int = _NO_STORAGE
+    temporary_bytes: int = NO_STORAGE
+    allocation_bytes: int = NO_STORAGE
     waves: Waves
 
 

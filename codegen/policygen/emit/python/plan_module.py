@@ -21,8 +21,8 @@ from policygen.plan.planners import PLANNERS
 from policygen.plan.planners import Planner
 from policygen.spec import Algorithm
 
-SOURCES: Final = ("launches", "partitions", "offsets", "tile_size")
-"""Modules of `policygen.plan` that a generated package has, beside all that these import."""
+BESIDE_PLANNERS: Final = ("offsets", "tile_size")
+"""Modules of `policygen.plan` that a generated package has beside those of the planners and all that these import."""
 
 SUMMARY: Final = (
     "The functions of an algorithm take its key as keyword arguments, look its policy up, and read of `HARDWARE` what",
@@ -72,7 +72,8 @@ def plan_module(algorithms: Mapping[str, Algorithm], *, capability: int | None, 
         for name, planner in PLANNERS.items()
         if planner.algorithm is not None and planner.algorithm in algorithms
     }
-    source = plan_source(SOURCES, (*_SURROUNDING, *map(identifier, planned)))
+    modules = (*(planner.module for planner in PLANNERS.values()), *BESIDE_PLANNERS)
+    source = plan_source(modules, (*_SURROUNDING, *map(identifier, planned)))
     lines = _device_lines()
     for name, (planner, algorithm) in planned.items():
         lines += _FunctionPrinter(planner, algorithm, capability, by_capability=by_capability).lines(name)

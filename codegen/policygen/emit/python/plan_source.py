@@ -211,7 +211,7 @@ class _Turner:
         if not ast.get_docstring(node):
             self._refuse(node, "a class without a docstring")
         match node:
-            case ast.ClassDef(decorator_list=[], bases=[ast.Name(id="Protocol")], keywords=[]):
+            case ast.ClassDef(decorator_list=[], bases=[*_, ast.Name(id="Protocol")], keywords=[]):
                 self._typing += ["", *(self._line(number) for number in range(first, last + 1))]
                 self._drop(first, last)
                 return
@@ -231,11 +231,7 @@ class _Turner:
 
     def _member(self, node: ast.stmt) -> None:
         match node:
-            case ast.AnnAssign(target=ast.Name(), value=None):
-                pass
-            case ast.AnnAssign(
-                target=ast.Name(), value=ast.Constant() | ast.Name() | ast.UnaryOp(operand=ast.Constant())
-            ):
+            case ast.AnnAssign(target=ast.Name(), value=default) if _is_plain(default):
                 pass
             case ast.FunctionDef(decorator_list=[]) if node.name == _CHECK:
                 self._replace(node.lineno, f"def {_CHECK}(", "def _check(")
@@ -285,6 +281,15 @@ class _Turner:
 
 def _is_frozen(decorator: ast.expr) -> bool:
     return ast.unparse(decorator) in ("frozen", "frozen(kw_only=True)")
+
+
+def _is_plain(default: ast.expr | None) -> bool:
+    """Whether a field has no default, or one that is the same object wherever it is written."""
+    match default:
+        case None | ast.Constant() | ast.Name() | ast.UnaryOp(operand=ast.Constant()) | ast.Tuple(elts=[]):
+            return True
+        case _:
+            return False
 
 
 def _squeezed(lines: Sequence[str]) -> Iterator[str]:

@@ -19,18 +19,21 @@ from ._runtime import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from collections.abc import Iterator
     from collections.abc import Sequence
     from typing import Protocol
 
+    from .transform import iterator_info
+
     class BlockTile(Protocol):
-        """A tile of a block."""
+        """The tile of a block."""
 
         threads_per_block: int
         items_per_thread: int
 
     class ReduceTiles(Protocol):
-        """Of a reduction: the tile of the first pass, and that of a problem of one tile."""
+        """Of a reduction's policy."""
 
         @property
         def multi_tile(self) -> BlockTile:
@@ -41,10 +44,213 @@ if TYPE_CHECKING:
             """The tile of the second pass, and of a problem of one tile."""
 
     class ReduceKey(Protocol):
-        """Of a reduction's key: bytes of the accumulator, and what is promised."""
+        """Of a reduction's key."""
 
         accum_size: int
         determinism: str
+
+    class Delay(Protocol):
+        """How a block waits for its predecessors' states, in nanoseconds."""
+
+        kind: str
+        delay: int
+        l2_write_latency: int
+
+    class LookbackTile(BlockTile, Protocol):
+        """Of the policy of a lookback scan."""
+
+        @property
+        def lookback_delay(self) -> Delay:
+            """How a block waits."""
+
+    class LookaheadTile(Protocol):
+        """Of the policy of a lookahead scan."""
+
+        reduce_and_scan_warps: int
+        items_per_thread: int
+        lookahead_stages: int
+        block_idx_stages: int
+
+    class ScanTiles(Protocol):
+        """Of a scan's policy: one of the two is selected, the other all zero."""
+
+        algorithm: str
+
+        @property
+        def lookback(self) -> LookbackTile:
+            """Of the lookback scan."""
+
+        @property
+        def lookahead(self) -> LookaheadTile:
+            """Of the lookahead scan."""
+
+    class ScanKey(Protocol):
+        """Of a scan's key: bytes and alignments."""
+
+        input_value_size: int
+        input_value_alignment: int
+        output_value_alignment: int
+        accum_size: int
+        accum_alignment: int
+        accum_is_primitive_or_trivially_copy_constructible: bool
+
+    class PrefetchTile(Protocol):
+        """Of the policy of a transform that prefetches."""
+
+        threads_per_block: int
+        items_per_thread_no_input: int
+        min_items_per_thread: int
+        max_items_per_thread: int
+
+    class AsyncCopyTile(Protocol):
+        """Of the policy of a transform that copies asynchronously."""
+
+        threads_per_block: int
+        min_items_per_thread: int
+        max_items_per_thread: int
+
+    class TransformTiles(Protocol):
+        """Of a transform's policy: what is selected reads its own part."""
+
+        min_bytes_in_flight: int
+        algorithm: str
+
+        @property
+        def prefetch(self) -> PrefetchTile:
+            """Of a transform that prefetches."""
+
+        @property
+        def vectorized(self) -> BlockTile:
+            """Of a transform with vectorised loads."""
+
+        @property
+        def async_copy(self) -> AsyncCopyTile:
+            """Of a transform that copies asynchronously."""
+
+    class Input(Protocol):
+        """Of an input of a transform: bytes."""
+
+        value_type_size: int
+        value_type_alignment: int
+
+    class TransformKey(Protocol):
+        """Of a transform's key."""
+
+        @property
+        def inputs(self) -> Sequence[Input]:
+            """The inputs, in order."""
+
+    class DigitTile(BlockTile, Protocol):
+        """Of the policy of a kernel that sorts by a digit."""
+
+        radix_bits: int
+
+    class ScanCounts(Protocol):
+        """Of the policy of the kernel that scans counts."""
+
+        @property
+        def lookback(self) -> BlockTile:
+            """Its tile."""
+
+    class RadixSortTiles(Protocol):
+        """Of a radix sort's policy."""
+
+        algorithm: str
+
+        @property
+        def onesweep(self) -> DigitTile:
+            """Of onesweep."""
+
+        @property
+        def scan(self) -> ScanCounts:
+            """Of several passes: the scan of the counts."""
+
+        @property
+        def downsweep(self) -> DigitTile:
+            """Of several passes: the scatter by a digit."""
+
+        @property
+        def alt_downsweep(self) -> DigitTile:
+            """The same for the narrower digit."""
+
+        @property
+        def upsweep(self) -> BlockTile:
+            """Of several passes: the count of a digit."""
+
+        @property
+        def alt_upsweep(self) -> BlockTile:
+            """The same for the narrower digit."""
+
+        @property
+        def single_tile(self) -> DigitTile:
+            """Of a problem of one tile."""
+
+    class RadixSortKey(Protocol):
+        """Of a radix sort's key: bytes."""
+
+        key_size: int
+        value_size: int
+        offset_size: int
+
+    class TopkTile(BlockTile, Protocol):
+        """Of a selection's policy."""
+
+        bits_per_pass: int
+
+    class TopkKey(Protocol):
+        """Of a selection's key: bytes."""
+
+        key_size: int
+        offset_size: int
+
+    class SmallBuffers(Protocol):
+        """Of the policy of a batched copy's first kernel."""
+
+        threads_per_block: int
+        buffers_per_thread: int
+        block_level_tile_size: int
+        warp_level_threshold: int
+        block_level_threshold: int
+
+    class LargeBuffers(Protocol):
+        """Of the policy of a batched copy's second kernel."""
+
+        threads_per_block: int
+        bytes_per_thread: int
+
+    class BothBuffers(Protocol):
+        """Of the policy of a batched copy: its two kernels."""
+
+        @property
+        def small_buffer(self) -> SmallBuffers:
+            """Of the first kernel."""
+
+        @property
+        def large_buffer(self) -> LargeBuffers:
+            """Of the second kernel."""
+
+    class BatchMemcpyTiles(Protocol):
+        """Of a batched copy's policy."""
+
+        @property
+        def lookback(self) -> BothBuffers:
+            """Its two kernels."""
+
+    class WarpTile(BlockTile, Protocol):
+        """Of the policy of segments that a warp, or a part of one, works on."""
+
+        threads_per_warp: int
+
+    class SegmentedReduceTiles(Protocol):
+        """Of a segmented reduction's policy."""
+
+        @property
+        def medium_reduce(self) -> WarpTile:
+            """Of segments for a warp."""
+
+        @property
+        def small_reduce(self) -> WarpTile:
+            """Of segments for a part of a warp."""
 
 
 # The counts that a plan accepts, and division that rounds up.
@@ -154,6 +360,321 @@ class Residency(Record):
         return Waves(blocks, self.resident_blocks, waves, tail, utilisation)
 
 
+# Temporary storage, as CUB's size query answers.
+
+ALIGNMENT = 256
+"""Bytes that every allocation within a temporary storage is aligned to."""
+
+NO_STORAGE = 1
+"""Bytes that upstream asks for where it needs none: 0 would make a caller's null pointer ask again."""
+
+
+def size_query_bytes(*allocations: int) -> int:
+    """Bytes of one storage that holds allocations of so many bytes each (`cub::detail::alias_temporaries`).
+
+    Each is rounded up to 256 bytes, and the storage itself may start unaligned: 255 bytes more.
+    """
+    return sum(round_up(allocation, ALIGNMENT) for allocation in allocations) + ALIGNMENT - 1
+
+
+# The launches of a lookback scan.
+
+INIT_KERNEL_THREADS = 128
+"""Threads of a block of the kernel that initialises the tile states."""
+
+_STATE_PADDING = 32
+_LARGEST_ATOMIC_BYTES = 16
+
+
+class LookbackPlan(Record):
+    """The launches of a lookback scan: each block takes exactly one tile.
+
+    Attributes:
+        num_items: items to scan.
+        tile_items: items of a tile.
+        num_tiles: tiles of the problem.
+        grid: blocks of a launch of the scan kernel.
+        launches: launches of it, more than one where the tiles exceed the device's grid.
+        init_grid: blocks that initialise the tile states.
+        tile_state_bytes: what `ScanTileState::AllocationSize` answers.
+        allocation_bytes: what the scan's size query answers.
+        waves: how one launch of the scan kernel runs.
+    """
+
+    __slots__ = ()
+    num_items: int
+    tile_items: int
+    num_tiles: int
+    grid: int
+    launches: int
+    init_grid: int
+    tile_state_bytes: int
+    allocation_bytes: int
+    waves: Waves
+
+
+def is_single_word(accum_size: int, *, primitive: bool, trivially_copyable: bool = True) -> bool:
+    """Whether status and value of a tile share one machine word (the condition of `ScanTileState`).
+
+    Args:
+        accum_size: bytes of the accumulator.
+        primitive: whether CUB counts the accumulator as primitive; it does not for 128-bit integers.
+        trivially_copyable: whether its copy is one of bytes.
+    """
+    is_power_of_two = accum_size & (accum_size - 1) == 0
+    return primitive or (trivially_copyable and accum_size < _LARGEST_ATOMIC_BYTES and is_power_of_two)
+
+
+def tile_state_bytes(num_tiles: int, accum_size: int, *, single_word: bool) -> int:
+    """Bytes of the tile states of a lookback scan (`ScanTileState::AllocationSize`), with a warp of padding states.
+
+    Args:
+        num_tiles: tiles of the problem, 0 to 2^31 - 1.
+        accum_size: bytes of the accumulator.
+        single_word: see `is_single_word`.
+
+    Raises:
+        ValueError: an argument is out of bounds; or a single word of that size does not exist.
+    """
+    states = checked("num_tiles", num_tiles, 0) + _STATE_PADDING
+    accum_size = checked("accum_size", accum_size, 1)
+    if not single_word:
+        # Status words, then two arrays of values: of the tile alone, and of everything up to it.
+        return size_query_bytes(states * 4, states * accum_size, states * accum_size)
+    if accum_size not in (1, 2, 4, 8):
+        raise ValueError(f"no word holds the status and a value of {accum_size} bytes: it takes 1, 2, 4 or 8")
+    return size_query_bytes(states * max(4, 2 * accum_size), 0, 0)
+
+
+def lookback_plan(
+    num_items: int,
+    *,
+    tile_items: int,
+    accum_size: int,
+    single_word: bool,
+    residency: Residency,
+    max_grid_x: int = INT32_MAX,
+) -> LookbackPlan:
+    """Plans a lookback scan.
+
+    Args:
+        num_items: items to scan, 0 to 2^62.
+        tile_items: threads_per_block x items_per_thread of the policy.
+        accum_size: bytes of the accumulator.
+        single_word: see `is_single_word`.
+        residency: of the scan kernel; the grid does not depend on it.
+        max_grid_x: blocks that the device takes along x.
+
+    Raises:
+        ValueError: an argument is out of bounds; or there are more tiles than upstream can count.
+    """
+    num_items = checked_items(num_items)
+    tile_items = checked("tile_items", tile_items, 1)
+    num_tiles = checked("the number of tiles", ceil_div(num_items, tile_items), 0)
+    grid = min(num_tiles, checked("max_grid_x", max_grid_x, 1))
+    state_bytes = tile_state_bytes(num_tiles, accum_size, single_word=single_word)
+    return LookbackPlan(
+        num_items=num_items,
+        tile_items=tile_items,
+        num_tiles=num_tiles,
+        grid=grid,
+        launches=ceil_div(num_tiles, grid) if grid else 0,
+        init_grid=ceil_div(num_tiles, INIT_KERNEL_THREADS),
+        tile_state_bytes=state_bytes,
+        allocation_bytes=size_query_bytes(state_bytes),
+        waves=residency.waves(grid),
+    )
+
+
+# The launches of a copy of many buffers, and who copies a buffer: a thread, a warp or blocks.
+#
+# Source: `dispatch_batch_memcpy.cuh`; the classes are those of `agent_batch_memcpy.cuh`.
+
+COPIED_BY_NOBODY = "nobody"
+COPIED_BY_THREADS = "threads"
+COPIED_BY_A_WARP = "warp"
+COPIED_BY_BLOCKS = "blocks"
+
+COPY_CLASSES = (COPIED_BY_NOBODY, COPIED_BY_THREADS, COPIED_BY_A_WARP, COPIED_BY_BLOCKS)
+"""Who copies a buffer, from the smallest on."""
+
+_MOST_BUFFERS = 512 * 1024 * 1024
+_POINTER_BYTES = 8
+_BLOCK_OFFSET_BYTES = 4
+
+
+class CopyThresholds(Record):
+    """What decides who copies a buffer, by the policy's names.
+
+    Attributes:
+        warp_level_threshold: bytes above which a warp copies a buffer.
+        block_level_threshold: bytes above which blocks do.
+        block_level_tile_size: bytes of a block's tile of such a buffer.
+    """
+
+    __slots__ = ()
+    warp_level_threshold: int
+    block_level_threshold: int
+    block_level_tile_size: int
+
+    def _check(self) -> None:
+        checked("warp_level_threshold", self.warp_level_threshold, 0)
+        checked("block_level_threshold", self.block_level_threshold, self.warp_level_threshold)
+        checked("block_level_tile_size", self.block_level_tile_size, 1)
+
+    def copied_by(self, size: int) -> str:
+        """Who copies a buffer of so many bytes: one of `COPY_CLASSES`. A size at a threshold is below it."""
+        size = checked("the size of a buffer", size, 0, MAX_ITEMS)
+        above = (size > 0) + (size > self.warp_level_threshold) + (size > self.block_level_threshold)
+        return COPY_CLASSES[above]
+
+    def block_tiles(self, size: int) -> int:
+        """Tiles that blocks copy of a buffer of so many bytes; 0 of one that they leave to threads or a warp."""
+        return ceil_div(size, self.block_level_tile_size) if self.copied_by(size) == COPIED_BY_BLOCKS else 0
+
+
+class BatchMemcpyPlan(Record):
+    """The launches of a batched copy.
+
+    Attributes:
+        num_buffers: buffers to copy.
+        tile_buffers: buffers that a block of the first kernel takes.
+        num_tiles: such tiles of a whole launch.
+        launches: rounds of three kernels, each over 2^29 buffers at most; 0 for no buffers.
+        init_grid: blocks that initialise the tile states of a whole round.
+        grid: blocks of the first kernel in a whole round: it copies small buffers, and lists large ones.
+        last_grid: the same in the last round.
+        large_grid: blocks of the second kernel, which loop over the tiles of large buffers. Launched even where there
+            are none: the host does not know.
+        large_tile_bytes: bytes of such a tile.
+        temporary_bytes: bytes of all temporary arrays, without slack.
+        allocation_bytes: what upstream's size query answers.
+        waves: how a launch of the first kernel runs in a whole round.
+        large_waves: how one of the second kernel does.
+    """
+
+    __slots__ = ()
+    num_buffers: int
+    tile_buffers: int
+    num_tiles: int
+    launches: int
+    init_grid: int
+    grid: int
+    last_grid: int
+    large_grid: int
+    large_tile_bytes: int
+    temporary_bytes: int
+    allocation_bytes: int
+    waves: Waves
+    large_waves: Waves
+
+
+class CopyWork(Record):
+    """What a list of buffers comes to.
+
+    Attributes:
+        empty: buffers without a byte, which nobody copies.
+        threads: buffers that threads copy.
+        warps: buffers that a warp copies each.
+        blocks: buffers that blocks copy.
+        block_tiles: tiles of these.
+        bytes_by_blocks: bytes of these.
+        bytes: bytes of all buffers.
+    """
+
+    __slots__ = ()
+    empty: int
+    threads: int
+    warps: int
+    blocks: int
+    block_tiles: int
+    bytes_by_blocks: int
+    bytes: int
+
+
+def copy_work(sizes: Sequence[int], thresholds: CopyThresholds) -> CopyWork:
+    """Who copies the buffers of a list.
+
+    Args:
+        sizes: bytes of each buffer.
+        thresholds: of the policy.
+
+    Raises:
+        ValueError: a size is negative; or the tiles of large buffers exceed what upstream counts, 2^32 - 1.
+    """
+    classes = [thresholds.copied_by(size) for size in sizes]
+    large = [size for size, one in zip(sizes, classes, strict=True) if one == COPIED_BY_BLOCKS]
+    tiles = sum(thresholds.block_tiles(size) for size in large)
+    return CopyWork(
+        empty=classes.count(COPIED_BY_NOBODY),
+        threads=classes.count(COPIED_BY_THREADS),
+        warps=classes.count(COPIED_BY_A_WARP),
+        blocks=len(large),
+        block_tiles=checked("tiles of large buffers", tiles, 0, 2 ** (8 * _BLOCK_OFFSET_BYTES) - 1),
+        bytes_by_blocks=sum(large),
+        bytes=sum(sizes),
+    )
+
+
+def batch_memcpy_plan(
+    num_buffers: int,
+    *,
+    tile_buffers: int,
+    large_tile_bytes: int,
+    size_bytes: int,
+    residency: Residency,
+    large_occupancy: int | None = None,
+) -> BatchMemcpyPlan:
+    """Plans a copy of many buffers.
+
+    Args:
+        num_buffers: buffers to copy, 0 to 2^62.
+        tile_buffers: threads_per_block x buffers_per_thread of `small_buffer`.
+        large_tile_bytes: threads_per_block x bytes_per_thread of `large_buffer`.
+        size_bytes: bytes of the type that sizes have.
+        residency: of the first kernel, whose grid does not depend on it.
+        large_occupancy: resident blocks a multiprocessor of the second kernel; by default as of the first one.
+
+    Raises:
+        ValueError: an argument is out of bounds; or upstream's own integers would not hold the plan.
+    """
+    num_buffers = checked_items(num_buffers)
+    tile_buffers = checked("tile_buffers", tile_buffers, 1)
+    large = Residency(
+        sm_count=residency.sm_count,
+        occupancy=residency.occupancy if large_occupancy is None else large_occupancy,
+        subscription_factor=residency.subscription_factor,
+    )
+    most = min(num_buffers, _MOST_BUFFERS)
+    launches = ceil_div(num_buffers, _MOST_BUFFERS)
+    num_tiles = ceil_div(most, tile_buffers)
+    state_bytes = tile_state_bytes(num_tiles, _BLOCK_OFFSET_BYTES, single_word=True)
+    arrays = (
+        most * _POINTER_BYTES,
+        most * _POINTER_BYTES,
+        most * checked("size_bytes", size_bytes, 1),
+        most * _BLOCK_OFFSET_BYTES,
+        state_bytes,
+        state_bytes,
+    )
+    large_grid = large.max_blocks if launches else 0
+    return BatchMemcpyPlan(
+        num_buffers=num_buffers,
+        tile_buffers=tile_buffers,
+        num_tiles=num_tiles,
+        launches=launches,
+        init_grid=ceil_div(num_tiles, INIT_KERNEL_THREADS),
+        grid=num_tiles,
+        last_grid=ceil_div(num_buffers - (launches - 1) * _MOST_BUFFERS, tile_buffers) if launches else 0,
+        large_grid=large_grid,
+        large_tile_bytes=checked("large_tile_bytes", large_tile_bytes, 1),
+        temporary_bytes=sum(arrays),
+        allocation_bytes=size_query_bytes(*arrays),
+        waves=residency.waves(num_tiles),
+        large_waves=large.waves(large_grid),
+    )
+
+
 # What the plan of a launch reads of a device.
 
 class Device(Record):
@@ -185,6 +706,30 @@ class Device(Record):
             raise ValueError(f"the device does not know {name}, which this plan needs")
         return int(value)
 
+    def residency_with(self, smem_bytes: int) -> Residency | None:
+        """The residency if a block has dynamic shared memory besides, to which it does not opt in.
+
+        Args:
+            smem_bytes: bytes of it.
+
+        Returns:
+            None if no block fits.
+
+        Raises:
+            ValueError: a limit of shared memory is not known.
+        """
+        if smem_bytes > self.known("max_smem_per_block"):
+            return None
+        allocated = round_up(smem_bytes + self.known("reserved_smem_per_block"), self.known("smem_allocation_unit"))
+        fitting = self.known("smem_per_sm") // allocated if allocated else self.residency.occupancy
+        if fitting == 0:
+            return None
+        return Residency(
+            sm_count=self.residency.sm_count,
+            occupancy=min(self.residency.occupancy, fitting),
+            subscription_factor=self.residency.subscription_factor,
+        )
+
 
 # What the plan of a launch reads of a policy and of its whole key, by the names that CUB's structs have.
 #
@@ -193,6 +738,65 @@ class Device(Record):
 def tile_of(counts: BlockTile) -> int:
     """Items of a block's tile."""
     return counts.threads_per_block * counts.items_per_thread
+
+
+# The plan of a batched copy from a resolved policy and a device.
+
+class BatchMemcpyLaunch(Record):
+    """The launches of a batched copy, and what its buffers come to.
+
+    Attributes:
+        plan: the launches.
+        work: who copies the buffers; None where their sizes are not given.
+    """
+
+    __slots__ = ()
+    plan: BatchMemcpyPlan
+    work: CopyWork | None = None
+
+
+def batch_memcpy_launch(
+    policy: BatchMemcpyTiles,
+    key: object,  # noqa: ARG001 - every launch takes one; this algorithm's has no field
+    *,
+    num_items: int,
+    device: Device,
+    size_bytes: int = 8,
+    sizes: Sequence[int] = (),
+    large_occupancy: int | None = None,
+) -> BatchMemcpyLaunch:
+    """Plans a batched copy; see `batch_memcpy_plan` and `copy_work`.
+
+    Args:
+        policy: of `batch_memcpy`.
+        key: its whole key, which decides nothing.
+        num_items: buffers to copy, 0 to 2^62.
+        device: with the residency of the first kernel.
+        size_bytes: bytes of the type that sizes have.
+        sizes: bytes of each buffer, if they are known on the host; upstream does not need them.
+        large_occupancy: resident blocks a multiprocessor of the second kernel; by default as of the first one.
+
+    Raises:
+        ValueError: an argument is out of bounds; sizes are given, but not one for each buffer; or upstream's own
+            integers would not hold the plan.
+    """
+    small, large = policy.lookback.small_buffer, policy.lookback.large_buffer
+    if sizes and len(sizes) != num_items:
+        raise ValueError(f"there are {len(sizes)} sizes for {num_items} buffers")
+    thresholds = CopyThresholds(
+        warp_level_threshold=small.warp_level_threshold,
+        block_level_threshold=small.block_level_threshold,
+        block_level_tile_size=small.block_level_tile_size,
+    )
+    plan = batch_memcpy_plan(
+        num_items,
+        tile_buffers=small.threads_per_block * small.buffers_per_thread,
+        large_tile_bytes=large.threads_per_block * large.bytes_per_thread,
+        size_bytes=size_bytes,
+        residency=device.residency,
+        large_occupancy=large_occupancy,
+    )
+    return BatchMemcpyLaunch(plan=plan, work=copy_work(sizes, thresholds) if sizes else None)
 
 
 # Even share: whole tiles dealt to a bounded grid, as `cub::GridEvenShare` deals them.
@@ -335,24 +939,709 @@ def even_share(num_items: int, max_grid: int, tile_items: int) -> EvenShare:
     return EvenShare(num_items, tile_items, total_tiles, grid, tiles_per_block, big_shares)
 
 
-# Temporary storage, as CUB's size query answers.
+# Partitions of a sequence, the engine's own: whole ones, of which only the last may be shorter.
 
-ALIGNMENT = 256
-"""Bytes that every allocation within a temporary storage is aligned to."""
+class PartitionPlan(Record):
+    """A sequence cut into partitions.
 
-
-def size_query_bytes(*allocations: int) -> int:
-    """Bytes of one storage that holds allocations of so many bytes each (`cub::detail::alias_temporaries`).
-
-    Each is rounded up to 256 bytes, and the storage itself may start unaligned: 255 bytes more.
+    Attributes:
+        length: tokens of the sequence.
+        partition_items: tokens of a whole partition; not their number.
+        num_partitions: partitions, 0 for an empty sequence.
+        last_items: tokens of the last partition, 0 for an empty sequence.
     """
-    return sum(round_up(allocation, ALIGNMENT) for allocation in allocations) + ALIGNMENT - 1
+
+    __slots__ = ()
+    length: int
+    partition_items: int
+    num_partitions: int
+    last_items: int
+
+    def partition(self, number: int) -> tuple[int, int]:
+        """[start, end) of a partition, in tokens. Raises ValueError if there is no such partition."""
+        if not 0 <= number < self.num_partitions:
+            raise ValueError(f"partition {number} is not one of the {self.num_partitions} of this sequence")
+        start = number * self.partition_items
+        return start, min(start + self.partition_items, self.length)
+
+
+def partition_plan(length: int, partition_items: int) -> PartitionPlan:
+    """Cuts a sequence into whole partitions.
+
+    Args:
+        length: tokens of the sequence, 0 to 2^62.
+        partition_items: tokens of a partition.
+
+    Raises:
+        ValueError: an argument is out of bounds.
+    """
+    length = checked_items(length)
+    partition_items = checked("partition_items", partition_items, 1)
+    num_partitions = ceil_div(length, partition_items)
+    last_items = length - (num_partitions - 1) * partition_items if num_partitions else 0
+    return PartitionPlan(length, partition_items, num_partitions, last_items)
+
+
+def is_unpartitioned(length: int, *, partition_items: int, reduce_tile_items: int) -> bool:
+    """The engine's single-tile test: whether a sequence is short enough to be left whole.
+
+    Two comparisons, of which CUB has neither: its own test is `policygen.plan.reduce_plan.fits_single_tile`.
+
+    Args:
+        length: tokens of the sequence.
+        partition_items: tokens of a partition.
+        reduce_tile_items: items of the tile of the float32 reduction.
+    """
+    return length <= partition_items or length <= reduce_tile_items
+
+
+# The plans of launches that need no policy: whole tiles of a bounded grid, and whole partitions.
+
+class EvenShareLaunch(Record):
+    """Whole tiles dealt to the blocks that a device takes.
+
+    Attributes:
+        max_blocks: the most blocks of the launch.
+        share: how tiles are dealt.
+        waves: how the launch runs.
+    """
+
+    __slots__ = ()
+    max_blocks: int
+    share: EvenShare
+    waves: Waves
+
+
+def even_share_launch(
+    *, num_items: int, device: Device, tile_items: int, max_grid: int | None = None
+) -> EvenShareLaunch:
+    """Plans whole tiles of a bounded grid; see `even_share`.
+
+    Args:
+        num_items: items of the problem, at most 2^62.
+        device: with the residency of the kernel.
+        tile_items: items of a tile.
+        max_grid: the most blocks to launch; by default occupancy x sm_count x subscription_factor.
+
+    Raises:
+        ValueError: an argument is out of bounds.
+    """
+    max_blocks = device.residency.max_blocks if max_grid is None else max_grid
+    share = even_share(num_items, max_blocks, tile_items)
+    return EvenShareLaunch(max_blocks=max_blocks, share=share, waves=device.residency.waves(share.grid))
+
+
+class PartitionLaunch(Record):
+    """A sequence in whole partitions, one block each.
+
+    Attributes:
+        partitions: how it is cut.
+        waves: how a launch of a block a partition runs.
+    """
+
+    __slots__ = ()
+    partitions: PartitionPlan
+    waves: Waves
+
+
+def partitions_launch(*, num_items: int, device: Device, partition_items: int) -> PartitionLaunch:
+    """Plans whole partitions of a sequence, one block each; see `partition_plan`.
+
+    Args:
+        num_items: tokens of the sequence, 0 to 2^62.
+        device: with the residency of the kernel.
+        partition_items: tokens of a partition.
+
+    Raises:
+        ValueError: an argument is out of bounds.
+    """
+    partitions = partition_plan(num_items, partition_items)
+    return PartitionLaunch(partitions=partitions, waves=device.residency.waves(partitions.num_partitions))
+
+
+# The launches of a radix sort: one tile, onesweep, or several passes.
+#
+# Source: `dispatch_radix_sort.cuh`. Which of them runs is asked in this order: nothing to do; a copy, where no bit is
+# sorted by; one tile; then what the policy says.
+
+SORT_NOTHING = "nothing"
+SORT_COPY = "copy"
+SORT_SINGLE_TILE = "single_tile"
+SORT_ONESWEEP = "onesweep"
+SORT_MULTI_PASS = "multi_pass"
+
+SORT_ALGORITHMS = (SORT_NOTHING, SORT_COPY, SORT_SINGLE_TILE, SORT_ONESWEEP, SORT_MULTI_PASS)
+"""What a sort can come to."""
+
+MOST_DIGIT_BITS = 30
+"""The widest digit whose values an `int` counts; policies have 4 to 11 bits."""
+
+_MOST_PORTION_ITEMS = 2**28 - 1  # a lookback state has 30 bits for a count
+_COUNTER_BYTES_OF_A_PORTION = 4
+_INIT_THREADS = 256
+_DEPENDENT_LAUNCH_ITEMS = 2**24
+_DEPENDENT_LAUNCH_CAPABILITY = 90
+
+
+class SortShape(Record):
+    """What is sorted.
+
+    Attributes:
+        key_size: bytes of a key.
+        value_size: bytes of a value; 0 where keys are sorted alone.
+        offset_size: bytes of the offset type, 4 or 8. It is unsigned.
+        begin_bit: the least significant bit that is compared.
+        end_bit: one past the most significant bit that is.
+        can_overwrite: whether the input may be overwritten, as it may where the caller gives double buffers.
+    """
+
+    __slots__ = ()
+    key_size: int
+    value_size: int
+    offset_size: int
+    begin_bit: int
+    end_bit: int
+    can_overwrite: bool
+
+    def _check(self) -> None:
+        checked("key_size", self.key_size, 1)
+        checked("value_size", self.value_size, 0)
+        if self.offset_size not in (4, 8):
+            raise ValueError(f"an offset has 4 or 8 bytes, not {self.offset_size}")
+        checked("end_bit", self.end_bit, 0, 8 * self.key_size)
+        checked("begin_bit", self.begin_bit, 0, self.end_bit)
+
+    @property
+    def bits(self) -> int:
+        """Bits that are compared."""
+        return self.end_bit - self.begin_bit
+
+    def checked_items(self, num_items: int) -> int:
+        """A number of items that the offsets can count. Raises ValueError for any other."""
+        return min(checked_items(num_items), checked("num_items", num_items, 0, 2 ** (8 * self.offset_size) - 1))
+
+    def buffer_bytes(self, num_items: int) -> tuple[int, int]:
+        """Bytes of one more buffer for the keys, and of one for the values, where the input has to stay."""
+        return (0, 0) if self.can_overwrite else (num_items * self.key_size, num_items * self.value_size)
+
+
+class RadixSortPlan(Record):
+    """The launches of a radix sort.
+
+    Attributes:
+        num_items: items to sort.
+        algorithm: one of `SORT_ALGORITHMS`.
+        pass_bits: bits of the digit of each pass, from the least significant; a single tile sorts by all its digits in
+            one launch.
+        tile_items: items of the tile of the kernels that move keys; 0 where none does. Of several passes, that of the
+            regular digit.
+        grid: blocks of a launch of the kernel that moves keys: of a whole portion, or of a pass of the regular digit.
+        share: tiles of each block of a pass of the regular digit, raked; None but for several passes.
+        alternate_share: the same for the narrower digit; None where no pass has it.
+        portion_items: items of a whole portion of onesweep, which sorts one after the other; 0 else.
+        portions: portions; 0 but for onesweep.
+        last_portion_grid: blocks of the launches for the last portion.
+        histogram_grid: blocks of onesweep's histogram; 0 else.
+        init_grid: blocks that set onesweep's bins and counters to zero; 0 else.
+        dependent_launch: whether onesweep's launches overlap with the ends of those before (up to 2^24 items, from 9.0
+            on), where kernels set the lookback states to zero in place of the driver.
+        launches: kernels, one after the other.
+        temporary_bytes: bytes of all temporary arrays, without slack; 1 where there are none.
+        allocation_bytes: what upstream's size query answers.
+        waves: how a launch of `grid` blocks runs.
+    """
+
+    __slots__ = ()
+    num_items: int
+    algorithm: str
+    pass_bits: tuple[int, ...] = ()
+    tile_items: int = 0
+    grid: int = 0
+    share: EvenShare | None = None
+    alternate_share: EvenShare | None = None
+    portion_items: int = 0
+    portions: int = 0
+    last_portion_grid: int = 0
+    histogram_grid: int = 0
+    init_grid: int = 0
+    dependent_launch: bool = False
+    launches: int = 0
+    temporary_bytes: int = NO_STORAGE
+    allocation_bytes: int = NO_STORAGE
+    waves: Waves
+
+    @property
+    def passes(self) -> int:
+        """Passes over the keys."""
+        return len(self.pass_bits)
+
+
+def trivial_sort(
+    num_items: int, *, shape: SortShape, single_tile_items: int, digit_bits: int, residency: Residency
+) -> RadixSortPlan | None:
+    """The plan of a sort that takes one block or none, or None for any other.
+
+    Args:
+        num_items: items to sort.
+        shape: what is sorted.
+        single_tile_items: threads_per_block x items_per_thread of `single_tile`.
+        digit_bits: `radix_bits` of `single_tile`.
+        residency: of the kernel.
+
+    Raises:
+        ValueError: an argument is out of bounds.
+    """
+    num_items = shape.checked_items(num_items)
+    single_tile_items = checked("single_tile_items", single_tile_items, 1)
+    if num_items == 0 or (shape.bits == 0 and shape.can_overwrite):
+        return RadixSortPlan(num_items=num_items, algorithm=SORT_NOTHING, waves=residency.waves(0))
+    if shape.bits == 0:
+        return RadixSortPlan(num_items=num_items, algorithm=SORT_COPY, waves=residency.waves(0))
+    if num_items > single_tile_items:
+        return None
+    return RadixSortPlan(
+        num_items=num_items,
+        algorithm=SORT_SINGLE_TILE,
+        pass_bits=digit_passes(shape, regular_bits=digit_bits, alternate_bits=digit_bits),
+        tile_items=single_tile_items,
+        grid=1,
+        launches=1,
+        waves=residency.waves(1),
+    )
+
+
+def digit_passes(shape: SortShape, *, regular_bits: int, alternate_bits: int) -> tuple[int, ...]:
+    """The bits of the digit of each pass.
+
+    There are as many passes as regular digits cover the bits, and the first of them have the narrower digit: as many
+    as the regular ones would have bits too many. Where both digits are the same, the last pass takes what is left.
+
+    Args:
+        shape: what is sorted.
+        regular_bits: bits of the regular digit, 1 to 30.
+        alternate_bits: bits of the narrower digit, 1 to 30; upstream's is one bit narrower.
+
+    Raises:
+        ValueError: an argument is out of bounds.
+    """
+    regular_bits = checked("radix_bits", regular_bits, 1, MOST_DIGIT_BITS)
+    alternate_bits = checked("radix_bits of the alternate digit", alternate_bits, 1, MOST_DIGIT_BITS)
+    too_many = ceil_div(shape.bits, regular_bits) * regular_bits - shape.bits
+    alternate_end = min(shape.bits, too_many * alternate_bits)
+    found: list[int] = []
+    bit = 0
+    while bit < shape.bits:
+        bits = min(alternate_bits if bit < alternate_end else regular_bits, shape.bits - bit)
+        found.append(bits)
+        bit += bits
+    return tuple(found)
+
+
+def onesweep_plan(
+    num_items: int,
+    *,
+    shape: SortShape,
+    tile_items: int,
+    digit_bits: int,
+    residency: Residency,
+    histogram_occupancy: int | None = None,
+    compute_capability: int | None = None,
+) -> RadixSortPlan:
+    """Plans a sort by onesweep: all histograms at once, then a pass a digit that looks back for where to scatter to.
+
+    Args:
+        num_items: items to sort, at least 1.
+        shape: what is sorted, by at least one bit.
+        tile_items: threads_per_block x items_per_thread of `onesweep`, at most 2^28 - 1.
+        digit_bits: `radix_bits` of `onesweep`.
+        residency: of the onesweep kernel, whose grid does not depend on it.
+        histogram_occupancy: resident blocks a multiprocessor of the histogram kernel, which fills the device once; by
+            default as of the onesweep kernel.
+        compute_capability: major x 10 + minor; None for hardware that has none, where launches do not overlap.
+
+    Raises:
+        ValueError: an argument is out of bounds; or upstream's own integers would not hold the plan.
+    """
+    num_items = checked("num_items", shape.checked_items(num_items), 1, MAX_ITEMS)
+    tile_items = checked("tile_items", tile_items, 1, _MOST_PORTION_ITEMS)
+    pass_bits = digit_passes(shape, regular_bits=digit_bits, alternate_bits=digit_bits)
+    passes, digits = len(pass_bits), 1 << digit_bits
+    portion_items = _MOST_PORTION_ITEMS // tile_items * tile_items
+    portions = ceil_div(num_items, portion_items)
+    grid = ceil_div(min(num_items, portion_items), tile_items)
+    last_items = num_items - (portions - 1) * portion_items
+    arrays = (
+        portions * passes * digits * shape.offset_size,
+        checked("digits of all blocks", grid * digits, 1) * _COUNTER_BYTES_OF_A_PORTION,
+        *(shape.buffer_bytes(num_items) if passes > 1 else (0, 0)),
+        portions * passes * _COUNTER_BYTES_OF_A_PORTION,
+    )
+    is_dependent = (
+        num_items <= _DEPENDENT_LAUNCH_ITEMS
+        and compute_capability is not None
+        and compute_capability >= _DEPENDENT_LAUNCH_CAPABILITY
+    )
+    sweeps = passes * portions
+    histogram_occupancy = residency.occupancy if histogram_occupancy is None else histogram_occupancy
+    return RadixSortPlan(
+        num_items=num_items,
+        algorithm=SORT_ONESWEEP,
+        pass_bits=pass_bits,
+        tile_items=tile_items,
+        grid=grid,
+        portion_items=portion_items,
+        portions=portions,
+        last_portion_grid=ceil_div(last_items, tile_items),
+        histogram_grid=checked("histogram_occupancy", histogram_occupancy, 1) * residency.sm_count,
+        init_grid=ceil_div(max(portions * passes, passes * digits), _INIT_THREADS),
+        dependent_launch=is_dependent,
+        launches=3 + sweeps * (2 if is_dependent else 1),
+        temporary_bytes=sum(arrays),
+        allocation_bytes=size_query_bytes(*arrays),
+        waves=residency.waves(grid),
+    )
+
+
+class SweepCounts(Record):
+    """What a plan reads of the policies of one digit of several passes.
+
+    Attributes:
+        radix_bits: bits of the digit: `radix_bits` of the downsweep, whatever the upsweep says.
+        upsweep_items: items of the upsweep's tile.
+        downsweep_items: items of the downsweep's tile.
+    """
+
+    __slots__ = ()
+    radix_bits: int
+    upsweep_items: int
+    downsweep_items: int
+
+    @property
+    def tile_items(self) -> int:
+        """Items that blocks are dealt at once: the larger tile."""
+        return max(checked("upsweep_items", self.upsweep_items, 1), checked("downsweep_items", self.downsweep_items, 1))
+
+
+def multi_pass_plan(
+    num_items: int,
+    *,
+    shape: SortShape,
+    regular: SweepCounts,
+    alternate: SweepCounts,
+    scan_items: int,
+    residency: Residency,
+    alternate_residency: Residency | None = None,
+) -> RadixSortPlan:
+    """Plans a sort by several passes: of each digit a count, a scan of the counts and a scatter.
+
+    Args:
+        num_items: items to sort, at least 1.
+        shape: what is sorted, by at least one bit.
+        regular: of the regular digit.
+        alternate: of the narrower digit.
+        scan_items: items of the tile of the kernel that scans the counts.
+        residency: of the downsweep kernel of the regular digit.
+        alternate_residency: of that of the narrower digit; by default the same.
+
+    Raises:
+        ValueError: an argument is out of bounds; or upstream's own integers would not hold the plan.
+    """
+    num_items = checked("num_items", shape.checked_items(num_items), 1, MAX_ITEMS)
+    alternate_residency = alternate_residency or residency
+    pass_bits = digit_passes(shape, regular_bits=regular.radix_bits, alternate_bits=alternate.radix_bits)
+    share = even_share(num_items, residency.max_blocks, regular.tile_items)
+    if alternate.radix_bits > regular.radix_bits:
+        # upstream allots counts for the regular digit alone
+        raise ValueError(f"a digit of {alternate.radix_bits} bits is no narrower one than {regular.radix_bits}")
+    has_alternate = shape.bits % regular.radix_bits != 0
+    most_blocks = max(residency.max_blocks, alternate_residency.max_blocks)
+    scan_items = checked("scan_items", scan_items, 1)
+    counts = checked("the number of counts", most_blocks * (1 << regular.radix_bits) + scan_items, 1)
+    arrays = (counts * shape.offset_size, *shape.buffer_bytes(num_items))
+    return RadixSortPlan(
+        num_items=num_items,
+        algorithm=SORT_MULTI_PASS,
+        pass_bits=pass_bits,
+        tile_items=regular.tile_items,
+        grid=share.grid,
+        share=share,
+        alternate_share=(
+            even_share(num_items, alternate_residency.max_blocks, alternate.tile_items) if has_alternate else None
+        ),
+        launches=3 * len(pass_bits),
+        temporary_bytes=sum(arrays),
+        allocation_bytes=size_query_bytes(*arrays),
+        waves=residency.waves(share.grid),
+    )
+
+
+# The launches of a selection of the k greatest or least keys.
+#
+# Source: `dispatch_topk.cuh`, and `agent_topk.cuh` for what the passes share.
+
+_ITEMS_PER_CANDIDATE = 128
+_COUNTER_ALIGNMENT = 128
+_LONE_COUNTERS = 4  # each with a cache line of its own
+_WORD_BITS = 32
+
+
+class TopkPlan(Record):
+    """The launches of a selection by radix digits: one that counts, one a further digit, and one that writes the rest.
+
+    Attributes:
+        num_items: keys to choose from.
+        k: keys to choose: at most num_items, as upstream cuts it.
+        pass_bits: bits of the digit of each pass, from the most significant.
+        tile_items: keys of a tile.
+        num_tiles: tiles of all keys.
+        grid: blocks of a launch of the kernel that filters and counts. Blocks loop over tiles, so that a grid fills the
+            device once at most; of no keys it is 0, which CUDA refuses to launch: upstream has no case for it.
+        histogram_grid: blocks of the first launch.
+        last_filter_grid: blocks of the last launch.
+        launches: kernels, one after the other.
+        candidates: keys that a buffer of candidates holds; a pass with more reads all keys once more.
+        temporary_bytes: bytes of all temporary arrays, without slack.
+        allocation_bytes: what upstream's size query answers.
+        waves: how a launch of `grid` blocks runs.
+    """
+
+    __slots__ = ()
+    num_items: int
+    k: int
+    pass_bits: tuple[int, ...]
+    tile_items: int
+    num_tiles: int
+    grid: int
+    histogram_grid: int
+    last_filter_grid: int
+    launches: int
+    candidates: int
+    temporary_bytes: int
+    allocation_bytes: int
+    waves: Waves
+
+
+def topk_counter_bytes(key_size: int, *, offset_size: int, k_size: int) -> int:
+    """Bytes of what the passes share: counts, and the bits of the k-th key as far as they are known.
+
+    Args:
+        key_size: bytes of a key. The bits of one that is no number are kept in words of 32, with 31 bits to spare;
+            those of a number, of 16 bytes at most, take no more of the line that they share with the first counts.
+        offset_size: bytes of a count of keys, 4 or 8.
+        k_size: bytes of a count of results, 4 or 8.
+    """
+    counts = round_up(k_size, offset_size) + 2 * offset_size
+    words = ceil_div(8 * key_size + _WORD_BITS - 1, _WORD_BITS)
+    return round_up(counts + words * (_WORD_BITS // 8), _COUNTER_ALIGNMENT) + _LONE_COUNTERS * _COUNTER_ALIGNMENT
+
+
+def topk_plan(
+    num_items: int,
+    *,
+    k: int,
+    key_size: int,
+    value_size: int,
+    offset_size: int,
+    tile_items: int,
+    digit_bits: int,
+    residency: Residency,
+    k_size: int | None = None,
+    key_bits: int | None = None,
+    histogram_occupancy: int | None = None,
+    last_filter_occupancy: int | None = None,
+) -> TopkPlan:
+    """Plans a selection of the greatest or least keys.
+
+    Args:
+        num_items: keys to choose from, 0 to 2^62.
+        k: keys to choose.
+        key_size: bytes of a key.
+        value_size: bytes of a value; 0 where keys are chosen alone. Values move once, at the end: of candidates, the
+            buffers hold offsets.
+        offset_size: bytes of the offset type, 4 or 8.
+        tile_items: threads_per_block x items_per_thread of the policy.
+        digit_bits: `bits_per_pass` of the policy.
+        residency: of the kernel that filters and counts.
+        k_size: bytes of the type of k, 4 or 8; upstream takes no wider one than the offset type. By default that.
+        key_bits: bits of a key that are compared; all by default.
+        histogram_occupancy: resident blocks a multiprocessor of the first kernel; by default as of the main one.
+        last_filter_occupancy: the same of the last kernel.
+
+    Raises:
+        ValueError: an argument is out of bounds, or the offset type does not count so many keys.
+    """
+    if offset_size not in (4, 8) or k_size not in (None, 4, 8):
+        raise ValueError(f"an offset has 4 or 8 bytes, not {offset_size} and {k_size}")
+    num_items = min(checked_items(num_items), checked("num_items", num_items, 0, 2 ** (8 * offset_size) - 1))
+    key_size, value_size = checked("key_size", key_size, 1), checked("value_size", value_size, 0)
+    tile_items = checked("tile_items", tile_items, 1)
+    digit_bits = checked("bits_per_pass", digit_bits, 1, MOST_DIGIT_BITS)
+    key_bits = checked("key_bits", 8 * key_size if key_bits is None else key_bits, 1, 8 * key_size)
+    num_tiles = checked("the number of tiles", ceil_div(num_items, tile_items), 0, 2**32 - 1)
+    passes = ceil_div(key_bits, digit_bits)
+    candidates = max(1, num_items // _ITEMS_PER_CANDIDATE)
+    buffer = candidates * key_size
+    offsets = candidates * offset_size if value_size else 0
+    arrays = [
+        topk_counter_bytes(key_size, offset_size=offset_size, k_size=min(k_size or offset_size, offset_size)),
+        (1 << digit_bits) * offset_size,
+        buffer,
+        buffer,
+        *([offsets, offsets] if value_size else []),
+    ]
+
+    def grid(occupancy: int | None) -> int:
+        blocks = residency.occupancy if occupancy is None else checked("an occupancy", occupancy, 1)
+        return min(blocks * residency.sm_count, num_tiles)
+
+    return TopkPlan(
+        num_items=num_items,
+        k=min(checked("k", k, 0, MAX_ITEMS), num_items),
+        pass_bits=(*[digit_bits] * (passes - 1), key_bits - (passes - 1) * digit_bits),
+        tile_items=tile_items,
+        num_tiles=num_tiles,
+        grid=grid(None),
+        histogram_grid=grid(histogram_occupancy),
+        last_filter_grid=grid(last_filter_occupancy),
+        launches=passes + 1,
+        candidates=candidates,
+        temporary_bytes=sum(arrays),
+        allocation_bytes=size_query_bytes(*arrays),
+        waves=residency.waves(grid(None)),
+    )
+
+
+# The plans of a radix sort and of a selection from a resolved policy, its whole key and a device.
+
+def radix_sort_launch(
+    policy: RadixSortTiles,
+    key: RadixSortKey,
+    *,
+    num_items: int,
+    device: Device,
+    begin_bit: int = 0,
+    end_bit: int | None = None,
+    can_overwrite: bool = False,
+    histogram_occupancy: int | None = None,
+    alternate_occupancy: int | None = None,
+) -> RadixSortPlan:
+    """Plans a radix sort; see `trivial_sort`, `onesweep_plan` and `multi_pass_plan`.
+
+    Args:
+        policy: of `radix_sort`.
+        key: its whole key.
+        num_items: items to sort, 0 to 2^62, and no more than the offset type counts.
+        device: with the residency of the kernel that moves keys: of several passes, that of the regular digit.
+        begin_bit: the least significant bit that is compared.
+        end_bit: one past the most significant bit that is; all bits of a key by default.
+        can_overwrite: whether the input may be overwritten, as it may where the caller gives double buffers.
+        histogram_occupancy: resident blocks a multiprocessor of onesweep's histogram kernel; by default as of the
+            kernel that moves keys.
+        alternate_occupancy: resident blocks a multiprocessor of the downsweep kernel of the narrower digit; likewise.
+
+    Raises:
+        ValueError: an argument is out of bounds; or upstream's own integers would not hold the plan.
+    """
+    residency = device.residency
+    shape = SortShape(
+        key_size=key.key_size,
+        value_size=key.value_size,
+        offset_size=key.offset_size,
+        begin_bit=begin_bit,
+        end_bit=8 * key.key_size if end_bit is None else end_bit,
+        can_overwrite=can_overwrite,
+    )
+    trivial = trivial_sort(
+        num_items,
+        shape=shape,
+        single_tile_items=tile_of(policy.single_tile),
+        digit_bits=policy.single_tile.radix_bits,
+        residency=residency,
+    )
+    if trivial is not None:
+        return trivial
+    if policy.algorithm == SORT_ONESWEEP:
+        return onesweep_plan(
+            num_items,
+            shape=shape,
+            tile_items=tile_of(policy.onesweep),
+            digit_bits=policy.onesweep.radix_bits,
+            residency=residency,
+            histogram_occupancy=histogram_occupancy,
+            compute_capability=device.compute_capability,
+        )
+    return multi_pass_plan(
+        num_items,
+        shape=shape,
+        regular=_sweeps(policy.upsweep, policy.downsweep),
+        alternate=_sweeps(policy.alt_upsweep, policy.alt_downsweep),
+        scan_items=tile_of(policy.scan.lookback),
+        residency=residency,
+        alternate_residency=None if alternate_occupancy is None else _with_occupancy(residency, alternate_occupancy),
+    )
+
+
+def _sweeps(upsweep: BlockTile, downsweep: DigitTile) -> SweepCounts:
+    return SweepCounts(
+        radix_bits=downsweep.radix_bits, upsweep_items=tile_of(upsweep), downsweep_items=tile_of(downsweep)
+    )
+
+
+def _with_occupancy(residency: Residency, occupancy: int) -> Residency:
+    return Residency(
+        sm_count=residency.sm_count, occupancy=occupancy, subscription_factor=residency.subscription_factor
+    )
+
+
+def topk_launch(
+    policy: TopkTile,
+    key: TopkKey,
+    *,
+    num_items: int,
+    device: Device,
+    k: int,
+    value_size: int = 0,
+    k_size: int | None = None,
+    key_bits: int | None = None,
+    histogram_occupancy: int | None = None,
+    last_filter_occupancy: int | None = None,
+) -> TopkPlan:
+    """Plans a selection of the greatest or least keys; see `topk_plan`.
+
+    Args:
+        policy: of `topk`.
+        key: its whole key.
+        num_items: keys to choose from, 0 to 2^62, and no more than the offset type counts.
+        device: with the residency of the kernel that filters and counts.
+        k: keys to choose.
+        value_size: bytes of a value that goes with a key; 0 for none.
+        k_size: bytes of the type of k, 4 or 8; by default as of the offset type.
+        key_bits: bits of a key that are compared; all by default.
+        histogram_occupancy: resident blocks a multiprocessor of the first kernel; by default as of the main one.
+        last_filter_occupancy: resident blocks a multiprocessor of the last kernel; likewise.
+
+    Raises:
+        ValueError: an argument is out of bounds, or the offset type does not count so many keys.
+    """
+    return topk_plan(
+        num_items,
+        k=k,
+        key_size=key.key_size,
+        value_size=value_size,
+        offset_size=key.offset_size,
+        tile_items=tile_of(policy),
+        digit_bits=policy.bits_per_pass,
+        residency=device.residency,
+        k_size=k_size,
+        key_bits=key_bits,
+        histogram_occupancy=histogram_occupancy,
+        last_filter_occupancy=last_filter_occupancy,
+    )
 
 
 # The launches of a device-wide reduction.
 
 _CHUNK_ITEMS = INT32_MAX
-_NO_STORAGE = 1
 
 NOT_GUARANTEED = "not_guaranteed"
 RUN_TO_RUN = "run_to_run"
@@ -395,8 +1684,8 @@ class ReducePlan(Record):
     full_chunk_grid: int = 0
     passes: int
     partials: int = 0
-    temporary_bytes: int = _NO_STORAGE
-    allocation_bytes: int = _NO_STORAGE
+    temporary_bytes: int = NO_STORAGE
+    allocation_bytes: int = NO_STORAGE
     waves: Waves
 
 
@@ -527,7 +1816,7 @@ def _two_passes_in_chunks(num_items: int, tile_items: int, accum_size: int, resi
     )
 
 
-# The plan of each launch from a resolved policy, its whole key and a device.
+# The plan of a reduction from a resolved policy, its whole key and a device.
 
 def reduce_launch(policy: ReduceTiles, key: ReduceKey, *, num_items: int, device: Device) -> ReducePlan:
     """Plans a reduction; see `reduce_plan`.
@@ -551,60 +1840,845 @@ def reduce_launch(policy: ReduceTiles, key: ReduceKey, *, num_items: int, device
     )
 
 
-# Partitions of a sequence, the engine's own: whole ones, of which only the last may be shorter.
+# The launch of a lookahead scan: its stages, their shared memory and its temporary storage.
 
-class PartitionPlan(Record):
-    """A sequence cut into partitions.
+_WARP_THREADS = 32
+_BARRIER_BYTES = 8
+_PHASES = 2  # of each resource: filled by one squad, read by the next
+_BLOCK_INDEX_BYTES = 16
+_COPY_BYTES = 16  # granule of a bulk copy, also the room for an unaligned start
+_COUNTER_BYTES = 4
+_STATUS_BYTES = 4
+
+
+class LookaheadCounts(Record):
+    """What a plan reads of `ScanLookaheadPolicy`.
 
     Attributes:
-        length: tokens of the sequence.
-        partition_items: tokens of a whole partition; not their number.
-        num_partitions: partitions, 0 for an empty sequence.
-        last_items: tokens of the last partition, 0 for an empty sequence.
+        reduce_and_scan_warps: warps that reduce, and as many that scan.
+        items_per_thread: items of a thread of these.
+        lookahead_stages: stages of the lookahead squad; 0 or less is added to the stages of the tile buffer.
+        block_idx_stages: stages of the block indices; likewise.
     """
 
     __slots__ = ()
-    length: int
-    partition_items: int
-    num_partitions: int
-    last_items: int
+    reduce_and_scan_warps: int
+    items_per_thread: int
+    lookahead_stages: int = 2
+    block_idx_stages: int = -1
 
-    def partition(self, number: int) -> tuple[int, int]:
-        """[start, end) of a partition, in tokens. Raises ValueError if there is no such partition."""
-        if not 0 <= number < self.num_partitions:
-            raise ValueError(f"partition {number} is not one of the {self.num_partitions} of this sequence")
-        start = number * self.partition_items
-        return start, min(start + self.partition_items, self.length)
+    def _check(self) -> None:
+        checked("reduce_and_scan_warps", self.reduce_and_scan_warps, 1)
+        checked("items_per_thread", self.items_per_thread, 1)
+
+    @property
+    def tile_items(self) -> int:
+        """Items of a tile."""
+        return self.items_per_thread * self.reduce_and_scan_warps * _WARP_THREADS
 
 
-def partition_plan(length: int, partition_items: int) -> PartitionPlan:
-    """Cuts a sequence into whole partitions.
+class ElementLayout(Record):
+    """Bytes and alignments of the types of a scan.
+
+    Attributes:
+        input_size: bytes of an input element.
+        input_alignment: its alignment.
+        output_alignment: alignment of an output element.
+        accum_size: bytes of the accumulator.
+        accum_alignment: its alignment.
+    """
+
+    __slots__ = ()
+    input_size: int
+    input_alignment: int
+    output_alignment: int
+    accum_size: int
+    accum_alignment: int
+
+    def _check(self) -> None:
+        checked("input_size", self.input_size, 1)
+        checked("accum_size", self.accum_size, 1)
+        for alignment in (self.input_alignment, self.output_alignment, self.accum_alignment):
+            if alignment < 1 or alignment & (alignment - 1):
+                raise ValueError(f"an alignment is a power of two, not {alignment}")
+
+
+class LookaheadPlan(Record):
+    """The launch of a lookahead scan.
+
+    Attributes:
+        num_items: items to scan.
+        tile_items: items of a tile.
+        num_tiles: tiles of the problem.
+        grid: blocks of the scan kernel; 0 for no items, where nothing is launched.
+        num_stages: stages of the tile buffer.
+        smem_bytes: dynamic shared memory of a block.
+        tile_state_bytes: bytes of the tile states.
+        allocation_bytes: what the scan's size query answers.
+    """
+
+    __slots__ = ()
+    num_items: int
+    tile_items: int
+    num_tiles: int
+    grid: int
+    num_stages: int
+    smem_bytes: int
+    tile_state_bytes: int
+    allocation_bytes: int
+
+
+def lookahead_smem_bytes(counts: LookaheadCounts, num_stages: int, layout: ElementLayout) -> int:
+    """Dynamic shared memory of a block at a number of stages, in bytes (`detail::scan::smem_for_stages`)."""
+    tile_alignment = max(_COPY_BYTES, layout.input_alignment, layout.output_alignment)
+    tile_bytes = round_up(counts.tile_items * layout.input_size + _COPY_BYTES, tile_alignment)
+    # A sum a thread and a sum a warp.
+    sum_bytes = counts.reduce_and_scan_warps * (_WARP_THREADS + 1) * layout.accum_size
+    block_idx_stages = _stages(counts.block_idx_stages, num_stages)
+    lookahead_stages = _stages(counts.lookahead_stages, num_stages)
+    end = tile_bytes * num_stages
+    end = round_up(end, _BLOCK_INDEX_BYTES) + _BLOCK_INDEX_BYTES * block_idx_stages
+    end = round_up(end, layout.accum_alignment) + layout.accum_size * lookahead_stages
+    end = round_up(end, layout.accum_alignment) + sum_bytes * num_stages
+    barriers = _PHASES * (2 * num_stages + block_idx_stages + lookahead_stages)
+    return round_up(end, _BARRIER_BYTES) + _BARRIER_BYTES * barriers
+
+
+def _stages(wanted: int, num_stages: int) -> int:
+    return wanted if wanted > 0 else max(1, num_stages + wanted)
+
+
+def lookahead_tile_state_bytes(accum_size: int, accum_alignment: int) -> int:
+    """Bytes of the state of one tile: a status and a value, padded to a power of two (`warpspeed::tile_state_t`)."""
+    alignment = max(_STATUS_BYTES, accum_alignment)
+    size = round_up(round_up(_STATUS_BYTES, accum_alignment) + accum_size, alignment)
+    return 1 << (size - 1).bit_length()
+
+
+def lookahead_plan(
+    num_items: int,
+    *,
+    counts: LookaheadCounts,
+    layout: ElementLayout,
+    sm_count: int,
+    max_dynamic_smem: int,
+    atomic_scheduling: bool = False,
+) -> LookaheadPlan:
+    """Plans a lookahead scan that the host launches.
+
+    Stages are added while the next one fits and there are no more than an even workload asks for,
+    ceil(num_items / (sm_count x tile)) + 1; counting starts at one stage, so there may be one more than that.
 
     Args:
-        length: tokens of the sequence, 0 to 2^62.
-        partition_items: tokens of a partition.
+        num_items: items to scan, 0 to 2^62.
+        counts: of the policy.
+        layout: of the types.
+        sm_count: multiprocessors.
+        max_dynamic_smem: dynamic shared memory that a block of the kernel may ask for, in bytes.
+        atomic_scheduling: whether blocks draw tiles from a counter instead of having one each.
+
+    Raises:
+        ValueError: an argument is out of bounds; one stage does not fit; or there are more tiles than upstream counts.
+    """
+    num_items = checked_items(num_items)
+    sm_count = checked("sm_count", sm_count, 1)
+    smem_bytes = lookahead_smem_bytes(counts, 1, layout)
+    if smem_bytes > max_dynamic_smem:
+        raise ValueError(f"one stage takes {smem_bytes} bytes of shared memory, and a block has {max_dynamic_smem}")
+    num_tiles = checked("the number of tiles", ceil_div(num_items, counts.tile_items), 0)
+    num_stages = 1
+    if num_tiles:
+        most = ceil_div(num_items, checked("sm_count x tile", sm_count * counts.tile_items, 1)) + 1
+        while num_stages <= most and (more := lookahead_smem_bytes(counts, num_stages + 1, layout)) <= max_dynamic_smem:
+            num_stages, smem_bytes = num_stages + 1, more
+    state_bytes = num_tiles * lookahead_tile_state_bytes(layout.accum_size, layout.accum_alignment)
+    return LookaheadPlan(
+        num_items=num_items,
+        tile_items=counts.tile_items,
+        num_tiles=num_tiles,
+        grid=min(sm_count, num_tiles) if atomic_scheduling else num_tiles,
+        num_stages=num_stages,
+        smem_bytes=smem_bytes,
+        tile_state_bytes=state_bytes,
+        allocation_bytes=size_query_bytes(state_bytes, _COUNTER_BYTES) if num_tiles else 1,
+    )
+
+
+# What the delay of a lookback scan does at a grid: sleep, fence or nothing.
+#
+# Source: the delay constructors of `agent/single_pass_scan_operators.cuh`. The sleep lengths and the size of the grid
+# are read by the running kernel, so the machine code is the same in every case; its effect is not.
+
+GRID_THRESHOLD = 500
+"""Blocks from which a gated delay sleeps."""
+
+GATED_DELAYS = ("no_delay", "fixed_delay", "reduce_by_key")
+"""Kinds that only fence below the threshold."""
+
+UNGATED_DELAYS = (
+    "exponential_backoff",
+    "exponential_backoff_jitter",
+    "exponential_backoff_jitter_window",
+    "exponential_backon_jitter_window",
+    "exponential_backon_jitter",
+    "exponential_backon",
+)
+"""Kinds that sleep at any grid."""
+
+NOTHING = "nothing"
+FENCE = "fence"
+SLEEP = "sleep"
+
+DELAY_EFFECTS = (NOTHING, FENCE, SLEEP)
+"""What a delay does to a thread."""
+
+
+class DelayActivity(Record):
+    """The effect of a delay at one grid, each one of `DELAY_EFFECTS`.
+
+    Attributes:
+        before: once, before a tile looks at its predecessors (the latency of an L2 write).
+        each_poll: each time that a predecessor is not ready.
+    """
+
+    __slots__ = ()
+    before: str
+    each_poll: str
+
+    @property
+    def sleeps(self) -> bool:
+        """Whether the sleep lengths of the policy matter at all."""
+        return SLEEP in (self.before, self.each_poll)
+
+
+def delay_activity(
+    kind: str, *, delay_ns: int, l2_write_latency_ns: int, grid: int, compute_capability: int | None
+) -> DelayActivity:
+    """The effect of a lookback delay.
+
+    Args:
+        kind: an enumerator of `LookbackDelayAlgorithm`, without leading underscores.
+        delay_ns: `delay` of the policy, in nanoseconds.
+        l2_write_latency_ns: `l2_write_latency` of the policy, in nanoseconds.
+        grid: blocks of the launch.
+        compute_capability: major x 10 + minor that the kernel is compiled for; there is no sleep below 70. None for
+            hardware that has none: what the source says for a capability that nobody has tuned.
+
+    Raises:
+        ValueError: no delay has that name, or a number is negative.
+    """
+    for name, value in (("delay_ns", delay_ns), ("l2_write_latency_ns", l2_write_latency_ns), ("grid", grid)):
+        checked(name, value, 0)
+    if kind not in (known := GATED_DELAYS + UNGATED_DELAYS):
+        raise ValueError(f'no lookback delay is called "{kind}": use one of {", ".join(known)}')
+    if compute_capability is not None and compute_capability < 70:
+        return DelayActivity(NOTHING, FENCE)
+    if kind in UNGATED_DELAYS:
+        return DelayActivity(SLEEP, SLEEP)
+    polls = kind == "fixed_delay" or (kind == "reduce_by_key" and compute_capability == 80)
+    return DelayActivity(
+        before=_gated(l2_write_latency_ns, grid),
+        each_poll=_gated(delay_ns, grid) if polls else NOTHING,
+    )
+
+
+def _gated(nanoseconds: int, grid: int) -> str:
+    if nanoseconds == 0:
+        return NOTHING
+    return FENCE if grid < GRID_THRESHOLD else SLEEP
+
+
+def first_ungated_items(tile_items: int) -> int:
+    """The fewest items whose grid of one tile a block reaches the threshold, where a gated delay starts to sleep."""
+    return (GRID_THRESHOLD - 1) * checked("tile_items", tile_items, 1) + 1
+
+
+# The plan of a scan from a resolved policy, its whole key and a device.
+
+class ScanPlan(Record):
+    """The launches of a scan.
+
+    Attributes:
+        algorithm: lookback or lookahead.
+        lookback: the launches of a lookback scan; None for the other.
+        lookahead: the launch of a lookahead scan; None for the other.
+        delay: what the policy's delay does at the grid of a lookback scan; None for the other.
+        first_ungated_items: the fewest items at whose grid a gated delay sleeps; None for a lookahead scan.
+        waves: how a launch of the scan kernel runs.
+    """
+
+    __slots__ = ()
+    algorithm: str
+    lookback: LookbackPlan | None = None
+    lookahead: LookaheadPlan | None = None
+    delay: DelayActivity | None = None
+    first_ungated_items: int | None = None
+    waves: Waves
+
+
+def scan_launch(policy: ScanTiles, key: ScanKey, *, num_items: int, device: Device, static_smem: int = 0) -> ScanPlan:
+    """Plans a scan; see `lookback_plan`, `lookahead_plan` and `delay_activity`.
+
+    A tile state of lookback is one word where the accumulator's bytes are copied as such; that it is constructed so is
+    what the key says, and is taken for it.
+
+    Args:
+        policy: of `scan`.
+        key: its whole key.
+        num_items: items to scan, 0 to 2^62.
+        device: with the residency of the scan kernel.
+        static_smem: bytes of static shared memory of the lookahead kernel, which its stages cannot have.
+
+    Raises:
+        ValueError: an argument is out of bounds; there are more tiles than upstream counts; or of a lookahead scan, no
+            stage fits or the most shared memory of a block is not known.
+    """
+    residency = device.residency
+    if policy.algorithm == "lookahead":
+        return _lookahead(policy, key, num_items, device, device.known("max_smem_per_block_optin") - static_smem)
+    tile_items = tile_of(policy.lookback)
+    plan = lookback_plan(
+        num_items,
+        tile_items=tile_items,
+        accum_size=key.accum_size,
+        single_word=is_single_word(
+            key.accum_size,
+            primitive=False,
+            trivially_copyable=key.accum_is_primitive_or_trivially_copy_constructible,
+        ),
+        residency=residency,
+    )
+    delay = policy.lookback.lookback_delay
+    activity = delay_activity(
+        delay.kind,
+        delay_ns=delay.delay,
+        l2_write_latency_ns=delay.l2_write_latency,
+        grid=plan.grid,
+        compute_capability=device.compute_capability,
+    )
+    return ScanPlan(
+        algorithm=policy.algorithm,
+        lookback=plan,
+        delay=activity,
+        first_ungated_items=first_ungated_items(tile_items),
+        waves=plan.waves,
+    )
+
+
+def _lookahead(policy: ScanTiles, key: ScanKey, num_items: int, device: Device, max_dynamic_smem: int) -> ScanPlan:
+    counts = policy.lookahead
+    plan = lookahead_plan(
+        num_items,
+        counts=LookaheadCounts(
+            reduce_and_scan_warps=counts.reduce_and_scan_warps,
+            items_per_thread=counts.items_per_thread,
+            lookahead_stages=counts.lookahead_stages,
+            block_idx_stages=counts.block_idx_stages,
+        ),
+        layout=ElementLayout(
+            input_size=key.input_value_size,
+            input_alignment=key.input_value_alignment,
+            output_alignment=key.output_value_alignment,
+            accum_size=key.accum_size,
+            accum_alignment=key.accum_alignment,
+        ),
+        sm_count=device.residency.sm_count,
+        max_dynamic_smem=max_dynamic_smem,
+    )
+    return ScanPlan(algorithm=policy.algorithm, lookahead=plan, waves=device.residency.waves(plan.grid))
+
+
+# The launches of a segmented reduction.
+#
+# Source: `dispatch_segmented_reduce.cuh`, for segments between offsets.
+
+class SegmentPlan(Record):
+    """The launches of a segmented reduction; only how long the longest segment is may count.
+
+    Attributes:
+        num_segments: segments; an empty one is worked on too.
+        segments_per_block: segments that a block works on.
+        launches: launches, each over 2^31 - 1 segments at most.
+        grid: blocks of each launch but the last one; of the only one.
+        last_grid: blocks of the last launch.
+        allocation_bytes: what upstream's size query answers.
+        waves: how a launch of `grid` blocks runs, if segments are equally long.
+    """
+
+    __slots__ = ()
+    num_segments: int
+    segments_per_block: int
+    launches: int
+    grid: int
+    last_grid: int
+    allocation_bytes: int
+    waves: Waves
+
+
+class WarpSegments(Record):
+    """How a block shares its threads among short segments.
+
+    Attributes:
+        most_items: items of the longest segment that is short enough.
+        segments_per_block: segments that a block works on.
+    """
+
+    __slots__ = ()
+    most_items: int
+    segments_per_block: int
+
+    def _check(self) -> None:
+        checked("most_items", self.most_items, 0)
+        checked("segments_per_block", self.segments_per_block, 1)
+
+
+def segment_plan(
+    num_segments: int, *, small: WarpSegments, medium: WarpSegments, residency: Residency, max_segment_size: int = 0
+) -> SegmentPlan:
+    """Plans a segmented reduction.
+
+    Args:
+        num_segments: segments, 0 to 2^62.
+        small: of `small_reduce`.
+        medium: of `medium_reduce`.
+        residency: of the kernel; grids do not depend on it.
+        max_segment_size: items of the longest segment, if the caller promises one; 0 else, which gives each segment a
+            block.
 
     Raises:
         ValueError: an argument is out of bounds.
     """
-    length = checked_items(length)
-    partition_items = checked("partition_items", partition_items, 1)
-    num_partitions = ceil_div(length, partition_items)
-    last_items = length - (num_partitions - 1) * partition_items if num_partitions else 0
-    return PartitionPlan(length, partition_items, num_partitions, last_items)
+    num_segments = checked_items(num_segments)
+    longest = checked("max_segment_size", max_segment_size, 0, MAX_ITEMS)
+    segments_per_block = 1
+    if 1 <= longest <= small.most_items:
+        segments_per_block = small.segments_per_block
+    elif 1 <= longest <= medium.most_items:
+        segments_per_block = medium.segments_per_block
+    launches = ceil_div(num_segments, INT32_MAX)
+    grid = ceil_div(min(num_segments, INT32_MAX), segments_per_block)
+    last_segments = num_segments - (launches - 1) * INT32_MAX if launches else 0
+    return SegmentPlan(
+        num_segments=num_segments,
+        segments_per_block=segments_per_block,
+        launches=launches,
+        grid=grid,
+        last_grid=ceil_div(last_segments, segments_per_block),
+        allocation_bytes=NO_STORAGE,
+        waves=residency.waves(grid),
+    )
 
 
-def is_unpartitioned(length: int, *, partition_items: int, reduce_tile_items: int) -> bool:
-    """The engine's single-tile test: whether a sequence is short enough to be left whole.
+# The plan of a segmented reduction from a resolved policy and a device.
 
-    Two comparisons, of which CUB has neither: its own test is `policygen.plan.reduce_plan.fits_single_tile`.
+def segmented_reduce_launch(
+    policy: SegmentedReduceTiles,
+    key: object,  # noqa: ARG001 - every launch takes one
+    *,
+    num_items: int,
+    device: Device,
+    max_segment_size: int = 0,
+) -> SegmentPlan:
+    """Plans a segmented reduction; see `segment_plan`.
 
     Args:
-        length: tokens of the sequence.
-        partition_items: tokens of a partition.
-        reduce_tile_items: items of the tile of the float32 reduction.
+        policy: of `segmented_reduce`.
+        key: its whole key, which decides nothing but the policy.
+        num_items: segments, 0 to 2^62.
+        device: with the residency of the kernel.
+        max_segment_size: items of the longest segment, if the caller promises one; 0 else.
+
+    Raises:
+        ValueError: an argument is out of bounds.
     """
-    return length <= partition_items or length <= reduce_tile_items
+    return segment_plan(
+        num_items,
+        small=_warp_segments(policy.small_reduce),
+        medium=_warp_segments(policy.medium_reduce),
+        residency=device.residency,
+        max_segment_size=max_segment_size,
+    )
+
+
+def _warp_segments(counts: WarpTile) -> WarpSegments:
+    return WarpSegments(
+        most_items=counts.threads_per_warp * counts.items_per_thread,
+        segments_per_block=counts.threads_per_block // counts.threads_per_warp,
+    )
+
+
+# Shared memory that an asynchronous transform asks for: its tile of every input, and room for unaligned ends.
+#
+# Source: `tuning_transform.cuh`.
+
+CP_ASYNC_BYTES = 16
+"""Bytes of a copy of a thread, and its alignment."""
+
+_BULK_ALIGNMENTS = (128, 16)
+_SMALL_BULK_ALIGNMENT_FROM = 100
+
+
+def bulk_copy_alignment(compute_capability: int | None) -> int:
+    """Bytes that a bulk copy is aligned to (`bulk_copy_alignment`): 128 before 10.0, 16 since."""
+    before, since = _BULK_ALIGNMENTS
+    return since if compute_capability is not None and compute_capability >= _SMALL_BULK_ALIGNMENT_FROM else before
+
+
+def bulk_copy_smem_bytes(inputs: Sequence[tuple[int, int]], tile_items: int, *, alignment: int) -> int:
+    """Dynamic shared memory of ublkcp, in bytes (`bulk_copy_dyn_smem_for_tile_size`).
+
+    Args:
+        inputs: size and alignment of an element of each input, in bytes.
+        tile_items: items of a tile.
+        alignment: see `bulk_copy_alignment`.
+    """
+    padding = max([alignment, *(element_alignment for _, element_alignment in inputs)])
+    # once for the barrier
+    return padding + sum(padding + size * tile_items for size, _ in inputs)
+
+
+def cp_async_smem_bytes(inputs: Sequence[tuple[int, int]], tile_items: int) -> int:
+    """Dynamic shared memory of ldgsts, in bytes (`memcpy_async_dyn_smem_for_tile_size`).
+
+    Args:
+        inputs: size and alignment of an element of each input, in bytes, in order.
+        tile_items: items of a tile.
+    """
+    total = 0
+    for size, alignment in inputs:
+        total = round_up(total, max(alignment, CP_ASYNC_BYTES))
+        total += size * tile_items + 2 * max(CP_ASYNC_BYTES - size, 0)
+    return total
+
+
+# The launch of a transform: items a thread by bytes in flight, spread over the device.
+
+ITEMS_WITHOUT_INPUT = 2
+"""Items a thread where nothing is loaded: `items_per_thread_no_input` by default."""
+
+
+class ItemBounds(Record):
+    """The bounds of the items a thread, by default upstream's.
+
+    Attributes:
+        low: `min_items_per_thread`.
+        high: `max_items_per_thread`.
+    """
+
+    __slots__ = ()
+    low: int = 1
+    high: int = 32
+
+    def _check(self) -> None:
+        if not 1 <= self.low <= self.high:
+            raise ValueError(f"items a thread are bounded by {self.low} and {self.high}: write 1 <= low <= high")
+
+
+DEFAULT_BOUNDS = ItemBounds()
+
+PREFETCH = "prefetch"
+VECTORIZED = "vectorized"
+
+
+class TransformPlan(Record):
+    """The launch of a transform.
+
+    Attributes:
+        algorithm: what runs: prefetch, vectorized, ldgsts or ublkcp.
+        num_items: items to transform.
+        threads_per_block: threads of a block.
+        items_per_thread: items of a thread.
+        tile_items: items of a block.
+        grid: blocks; 0 for no items.
+        smem_bytes: dynamic shared memory of a block.
+        items_per_wave: items that the resident blocks work on at once.
+        waves: how the grid runs.
+    """
+
+    __slots__ = ()
+    algorithm: str
+    num_items: int
+    threads_per_block: int
+    items_per_thread: int
+    tile_items: int
+    grid: int
+    smem_bytes: int
+    items_per_wave: int
+    waves: Waves
+
+
+def prefetch_items_per_thread(
+    min_bytes_in_flight: int,
+    *,
+    occupancy: int,
+    threads_per_block: int,
+    loaded_bytes: int,
+    items_without_input: int = ITEMS_WITHOUT_INPUT,
+) -> int:
+    """The fewest items a thread that keep enough bytes under way on a multiprocessor.
+
+    Args:
+        min_bytes_in_flight: bytes a multiprocessor, as the policy says; no class number and no bias.
+        occupancy: resident blocks a multiprocessor.
+        threads_per_block: threads of a block.
+        loaded_bytes: bytes that an item loads from all inputs; 0 where the transform only fills.
+        items_without_input: the answer where nothing is loaded.
+    """
+    if loaded_bytes == 0:
+        return items_without_input
+    return ceil_div(min_bytes_in_flight, occupancy * threads_per_block * loaded_bytes)
+
+
+def async_items_per_thread(
+    min_bytes_in_flight: int,
+    *,
+    occupancy_at: Callable[[int], int],
+    threads_per_block: int,
+    loaded_bytes: int,
+    bounds: ItemBounds = DEFAULT_BOUNDS,
+) -> int:
+    """Items a thread of an asynchronous copy: as many as bytes in flight ask for and shared memory allows.
+
+    Args:
+        min_bytes_in_flight: bytes a multiprocessor.
+        occupancy_at: resident blocks a multiprocessor at so many items a thread; 0 where none fits.
+        threads_per_block: threads of a block.
+        loaded_bytes: bytes that an item loads from all inputs.
+        bounds: of the items a thread.
+
+    Raises:
+        ValueError: not even the fewest items fit.
+    """
+    best = 0
+    for items in range(bounds.low, bounds.high + 1):
+        occupancy = occupancy_at(items)
+        if occupancy == 0:
+            break
+        best = items
+        if min_bytes_in_flight <= occupancy * threads_per_block * items * loaded_bytes:
+            break
+    if best == 0:
+        raise ValueError(f"{bounds.low} items a thread already exceed the shared memory of a block")
+    return best
+
+
+def spread_out_items_per_thread(
+    num_items: int,
+    *,
+    threads_per_block: int,
+    items_per_thread: int,
+    residency: Residency,
+    bounds: ItemBounds = DEFAULT_BOUNDS,
+) -> int:
+    """Fewer items a thread where a small problem would leave multiprocessors idle.
+
+    Args:
+        num_items: items to transform.
+        threads_per_block: threads of a block.
+        items_per_thread: what bytes in flight ask for.
+        residency: of the kernel.
+        bounds: of the answer.
+    """
+    spread = min(items_per_thread, ceil_div(num_items, residency.resident_blocks * threads_per_block))
+    return min(max(spread, bounds.low), bounds.high)
+
+
+def prefetch_plan(
+    num_items: int,
+    *,
+    threads_per_block: int,
+    min_bytes_in_flight: int,
+    loaded_bytes: int,
+    residency: Residency,
+    bounds: ItemBounds = DEFAULT_BOUNDS,
+    items_without_input: int = ITEMS_WITHOUT_INPUT,
+) -> TransformPlan:
+    """Plans the prefetch algorithm, which is also what runs where the vectorised one meets unaligned pointers.
+
+    Args:
+        num_items: items to transform, 0 to 2^62.
+        threads_per_block: of `prefetch`; of `vectorized` where the policy selected that and pointers are unaligned.
+        min_bytes_in_flight: bytes a multiprocessor.
+        loaded_bytes: bytes that an item loads from all inputs.
+        residency: of the kernel.
+        bounds: of the items a thread.
+        items_without_input: items a thread where nothing is loaded.
+
+    Raises:
+        ValueError: an argument is out of bounds, or the grid exceeds 2^31 - 1 blocks.
+    """
+    wanted = prefetch_items_per_thread(
+        checked("min_bytes_in_flight", min_bytes_in_flight, 0),
+        occupancy=residency.occupancy,
+        threads_per_block=checked("threads_per_block", threads_per_block, 1),
+        loaded_bytes=checked("loaded_bytes", loaded_bytes, 0),
+        items_without_input=checked("items_without_input", items_without_input, 1),
+    )
+    num_items = checked_items(num_items)
+    items = spread_out_items_per_thread(
+        num_items,
+        threads_per_block=threads_per_block,
+        items_per_thread=wanted,
+        residency=residency,
+        bounds=bounds,
+    )
+    return _launch(PREFETCH, num_items, threads_per_block, items, residency)
+
+
+def vectorized_plan(
+    num_items: int, *, threads_per_block: int, items_per_thread: int, residency: Residency
+) -> TransformPlan:
+    """Plans the vectorised algorithm with aligned pointers: items a thread are the policy's, for any size.
+
+    Args:
+        num_items: items to transform, 0 to 2^62.
+        threads_per_block: of `vectorized`.
+        items_per_thread: of `vectorized`.
+        residency: of the kernel; the grid does not depend on it.
+
+    Raises:
+        ValueError: an argument is out of bounds, or the grid exceeds 2^31 - 1 blocks.
+    """
+    threads = checked("threads_per_block", threads_per_block, 1)
+    items = checked("items_per_thread", items_per_thread, 1)
+    return _launch(VECTORIZED, checked_items(num_items), threads, items, residency)
+
+
+def async_plan(
+    num_items: int,
+    *,
+    algorithm: str,
+    threads_per_block: int,
+    min_bytes_in_flight: int,
+    loaded_bytes: int,
+    bounds: ItemBounds,
+    smem_at: Callable[[int], int],
+    residency_at: Callable[[int], Residency | None],
+) -> TransformPlan:
+    """Plans an asynchronous copy through shared memory (`configure_async_kernel`).
+
+    Args:
+        num_items: items to transform, 0 to 2^62.
+        algorithm: ldgsts or ublkcp.
+        threads_per_block: of `async_copy`.
+        min_bytes_in_flight: bytes a multiprocessor.
+        loaded_bytes: bytes that an item loads from all inputs.
+        bounds: of the items a thread.
+        smem_at: dynamic shared memory of a block with a tile of so many items, in bytes.
+        residency_at: of the kernel with so much of it; None where no block fits.
+
+    Raises:
+        ValueError: an argument is out of bounds; the fewest items do not fit; or the grid exceeds 2^31 - 1 blocks.
+    """
+    num_items = checked_items(num_items)
+    threads = checked("threads_per_block", threads_per_block, 1)
+
+    def resident(items: int) -> Residency | None:
+        return residency_at(smem_at(threads * items))
+
+    def occupancy_at(items: int) -> int:
+        found = resident(items)
+        return 0 if found is None else found.occupancy
+
+    wanted = async_items_per_thread(
+        checked("min_bytes_in_flight", min_bytes_in_flight, 0),
+        occupancy_at=occupancy_at,
+        threads_per_block=threads,
+        loaded_bytes=checked("loaded_bytes", loaded_bytes, 0),
+        bounds=bounds,
+    )
+    residency = resident(wanted)
+    assert residency is not None
+    items = spread_out_items_per_thread(
+        num_items, threads_per_block=threads, items_per_thread=wanted, residency=residency, bounds=bounds
+    )
+    return _launch(algorithm, num_items, threads, items, resident(items) or residency, smem_at(threads * items))
+
+
+def tiles_of_row(row_items: int, *, threads_per_block: int, items_per_thread: int) -> int:
+    """Tiles that a block walks for one row, as RMSNorm over a hidden size does; the last may be partly full."""
+    return ceil_div(checked_items(row_items), threads_per_block * items_per_thread)
+
+
+def _launch(
+    algorithm: str,
+    num_items: int,
+    threads_per_block: int,
+    items_per_thread: int,
+    residency: Residency,
+    smem_bytes: int = 0,
+) -> TransformPlan:
+    tile_items = checked("threads_per_block x items_per_thread", threads_per_block * items_per_thread, 1)
+    grid = checked("the number of blocks", ceil_div(num_items, tile_items), 0)
+    return TransformPlan(
+        algorithm=algorithm,
+        num_items=num_items,
+        threads_per_block=threads_per_block,
+        items_per_thread=items_per_thread,
+        tile_items=tile_items,
+        grid=grid,
+        smem_bytes=smem_bytes,
+        items_per_wave=tile_items * residency.resident_blocks,
+        waves=residency.waves(grid),
+    )
+
+
+# The plan of a transform from a resolved policy, its whole key and a device.
+
+def transform_launch(
+    policy: TransformTiles, key: TransformKey, *, num_items: int, device: Device, aligned: bool = True
+) -> TransformPlan:
+    """Plans a transform; see `prefetch_plan`, `vectorized_plan` and `async_plan`.
+
+    Args:
+        policy: of `transform`.
+        key: its whole key.
+        num_items: items to transform, 0 to 2^62.
+        device: with the residency of the kernel; of one that copies asynchronously, as it is without shared memory.
+        aligned: whether every pointer is aligned to vectors. If not, what is vectorised prefetches.
+
+    Raises:
+        ValueError: an argument is out of bounds; or of a transform that copies asynchronously, the fewest items do not
+            fit or a limit of shared memory is not known.
+    """
+    loaded_bytes = sum(one.value_type_size for one in key.inputs)
+    if policy.algorithm == VECTORIZED and aligned:
+        return vectorized_plan(
+            num_items,
+            threads_per_block=policy.vectorized.threads_per_block,
+            items_per_thread=policy.vectorized.items_per_thread,
+            residency=device.residency,
+        )
+    if policy.algorithm in (PREFETCH, VECTORIZED):
+        # a kernel that was compiled for vectors keeps their block
+        own = policy.vectorized if policy.algorithm == VECTORIZED else policy.prefetch
+        return prefetch_plan(
+            num_items,
+            threads_per_block=own.threads_per_block,
+            min_bytes_in_flight=policy.min_bytes_in_flight,
+            loaded_bytes=loaded_bytes,
+            residency=device.residency,
+            bounds=ItemBounds(policy.prefetch.min_items_per_thread, policy.prefetch.max_items_per_thread),
+            items_without_input=policy.prefetch.items_per_thread_no_input,
+        )
+    elements = [(one.value_type_size, one.value_type_alignment) for one in key.inputs]
+
+    def smem_at(tile_items: int) -> int:
+        if policy.algorithm == "ldgsts":
+            return cp_async_smem_bytes(elements, tile_items)
+        alignment = bulk_copy_alignment(device.compute_capability)
+        return bulk_copy_smem_bytes(elements, tile_items, alignment=alignment)
+
+    return async_plan(
+        num_items,
+        algorithm=policy.algorithm,
+        threads_per_block=policy.async_copy.threads_per_block,
+        min_bytes_in_flight=policy.min_bytes_in_flight,
+        loaded_bytes=loaded_bytes,
+        bounds=ItemBounds(policy.async_copy.min_items_per_thread, policy.async_copy.max_items_per_thread),
+        smem_at=smem_at,
+        residency_at=device.residency_with,
+    )
 
 
 # The width of the offsets that a product of counts needs: each factor may fit where the product does not.
@@ -737,6 +2811,88 @@ def _device(
     )
 
 
+def batch_memcpy(
+    num_items: int,
+    *,
+    size_bytes: int = 8,
+    sizes: Sequence[int] = (),
+    large_occupancy: int | None = None,
+    occupancy: int | None = None,
+    sm_count: int | None = None,
+    subscription_factor: int | None = None,
+) -> BatchMemcpyLaunch:
+    """Plans a batched copy with the policy for a key.
+
+    Args:
+        num_items: buffers to copy, 0 to 2^62.
+        size_bytes: bytes of the type that sizes have.
+        sizes: bytes of each buffer, if they are known on the host; upstream does not need them.
+        large_occupancy: resident blocks a multiprocessor of the second kernel; by default as of the first one.
+        occupancy: resident blocks of the kernel a multiprocessor; by default the target's, if it has one.
+        sm_count: multiprocessors; by default the target's, if it has one.
+        subscription_factor: blocks of a bounded grid a resident block; by default the target's.
+
+    Raises:
+        ValueError: what `policy` or `batch_memcpy_launch` raises, or a fact that is neither known nor given.
+    """
+    from .batch_memcpy import policy, whole_key
+
+    device = _device(occupancy, sm_count, subscription_factor, 90)
+    return batch_memcpy_launch(
+        policy(num_items=num_items),
+        whole_key(num_items=num_items),
+        num_items=num_items, device=device, size_bytes=size_bytes, sizes=sizes, large_occupancy=large_occupancy,
+    )
+
+
+def radix_sort(
+    num_items: int,
+    *,
+    key_size: int | None = None,
+    value_size: int = 0,
+    offset_size: int,
+    key_type: str,
+    begin_bit: int = 0,
+    end_bit: int | None = None,
+    can_overwrite: bool = False,
+    histogram_occupancy: int | None = None,
+    alternate_occupancy: int | None = None,
+    occupancy: int | None = None,
+    sm_count: int | None = None,
+    subscription_factor: int | None = None,
+) -> RadixSortPlan:
+    """Plans a radix sort with the policy for a key.
+
+    Args:
+        num_items: items to sort, 0 to 2^62, and no more than the offset type counts.
+        key_size: bytes of a key (1 .. 65536).
+        value_size: bytes of a value; 0 for a sort of keys alone (0 .. 65536).
+        offset_size: bytes of the offset type (4, 8).
+        key_type: the keys' type (boolean, int8, int16, int32, int64, int128, uint8, uint16, uint32, uint64, uint128,
+        float32, float64, other, float16, bfloat16).
+        begin_bit: the least significant bit that is compared.
+        end_bit: one past the most significant bit that is; all bits of a key by default.
+        can_overwrite: whether the input may be overwritten, as it may where the caller gives double buffers.
+        histogram_occupancy: resident blocks a multiprocessor of onesweep's histogram kernel; by default as of the
+        kernel that moves keys.
+        alternate_occupancy: resident blocks a multiprocessor of the downsweep kernel of the narrower digit; likewise.
+        occupancy: resident blocks of the kernel a multiprocessor; by default the target's, if it has one.
+        sm_count: multiprocessors; by default the target's, if it has one.
+        subscription_factor: blocks of a bounded grid a resident block; by default the target's.
+
+    Raises:
+        ValueError: what `policy` or `radix_sort_launch` raises, or a fact that is neither known nor given.
+    """
+    from .radix_sort import policy, whole_key
+
+    device = _device(occupancy, sm_count, subscription_factor, 90)
+    return radix_sort_launch(
+        policy(key_size=key_size, value_size=value_size, offset_size=offset_size, key_type=key_type, num_items=num_items),
+        whole_key(key_size=key_size, value_size=value_size, offset_size=offset_size, key_type=key_type, num_items=num_items),
+        num_items=num_items, device=device, begin_bit=begin_bit, end_bit=end_bit, can_overwrite=can_overwrite, histogram_occupancy=histogram_occupancy, alternate_occupancy=alternate_occupancy,
+    )
+
+
 def reduce(
     num_items: int,
     *,
@@ -773,4 +2929,195 @@ def reduce(
         policy(accum_t=accum_t, operation_t=operation_t, offset_size=offset_size, accum_size=accum_size, determinism=determinism, num_items=num_items),
         whole_key(accum_t=accum_t, operation_t=operation_t, offset_size=offset_size, accum_size=accum_size, determinism=determinism, num_items=num_items),
         num_items=num_items, device=device,
+    )
+
+
+def scan(
+    num_items: int,
+    *,
+    input_value_size: int | None = None,
+    input_value_alignment: int | None = None,
+    output_value_size: int | None = None,
+    output_value_alignment: int | None = None,
+    accum_size: int | None = None,
+    accum_alignment: int | None = None,
+    offset_size: int,
+    input_type: str,
+    accum_type: str | None = None,
+    operation_t: str,
+    input_contiguous: bool = True,
+    output_contiguous: bool = True,
+    input_trivially_copyable: bool = True,
+    output_trivially_copyable: bool = True,
+    output_default_constructible: bool = True,
+    accum_is_primitive_or_trivially_copy_constructible: bool = True,
+    benchmark_match: bool | None = None,
+    require_stable_reduction_order: bool = False,
+    static_smem: int = 0,
+    occupancy: int | None = None,
+    sm_count: int | None = None,
+    subscription_factor: int | None = None,
+) -> ScanPlan:
+    """Plans a scan with the policy for a key.
+
+    Args:
+        num_items: items to scan, 0 to 2^62.
+        input_value_size: bytes of the input's value type (1 .. 65536).
+        input_value_alignment: alignment of the input's value type, bytes (1, 2, 4, 8, 16, 32, 64, 128, 256).
+        output_value_size: bytes of the output's value type; CUB does not use it (1 .. 65536).
+        output_value_alignment: alignment of the output's value type, bytes (1, 2, 4, 8, 16, 32, 64, 128, 256).
+        accum_size: bytes of the accumulator (1 .. 65536).
+        accum_alignment: alignment of the accumulator, bytes (1, 2, 4, 8, 16, 32, 64, 128, 256).
+        offset_size: bytes of the offset type (4, 8).
+        input_type: the input's value type (boolean, int8, int16, int32, int64, int128, uint8, uint16, uint32, uint64,
+        uint128, float32, float64, other, float16, bfloat16).
+        accum_type: accumulator type: what the operator gives for two inputs (boolean, int8, int16, int32, int64,
+        int128, uint8, uint16, uint32, uint64, uint128, float32, float64, other, float16, bfloat16).
+        operation_t: scan operator (plus, min, max, other).
+        input_contiguous: the input is contiguous memory.
+        output_contiguous: the output is contiguous memory.
+        input_trivially_copyable: the input's value type is trivially copyable.
+        output_trivially_copyable: the output's value type is trivially copyable.
+        output_default_constructible: the output's value type is default constructible.
+        accum_is_primitive_or_trivially_copy_constructible: the accumulator is primitive or trivially copy
+        constructible.
+        benchmark_match: accumulator and operator result have one size, and so have input and output: the situation
+        that was benchmarked.
+        require_stable_reduction_order: the order of combination may not change (run_to_run with floating-point plus).
+        static_smem: bytes of static shared memory of the lookahead kernel, which its stages cannot have.
+        occupancy: resident blocks of the kernel a multiprocessor; by default the target's, if it has one.
+        sm_count: multiprocessors; by default the target's, if it has one.
+        subscription_factor: blocks of a bounded grid a resident block; by default the target's.
+
+    Raises:
+        ValueError: what `policy` or `scan_launch` raises, or a fact that is neither known nor given.
+    """
+    from .scan import policy, whole_key
+
+    device = _device(occupancy, sm_count, subscription_factor, 90)
+    return scan_launch(
+        policy(input_value_size=input_value_size, input_value_alignment=input_value_alignment, output_value_size=output_value_size, output_value_alignment=output_value_alignment, accum_size=accum_size, accum_alignment=accum_alignment, offset_size=offset_size, input_type=input_type, accum_type=accum_type, operation_t=operation_t, input_contiguous=input_contiguous, output_contiguous=output_contiguous, input_trivially_copyable=input_trivially_copyable, output_trivially_copyable=output_trivially_copyable, output_default_constructible=output_default_constructible, accum_is_primitive_or_trivially_copy_constructible=accum_is_primitive_or_trivially_copy_constructible, benchmark_match=benchmark_match, require_stable_reduction_order=require_stable_reduction_order, num_items=num_items),
+        whole_key(input_value_size=input_value_size, input_value_alignment=input_value_alignment, output_value_size=output_value_size, output_value_alignment=output_value_alignment, accum_size=accum_size, accum_alignment=accum_alignment, offset_size=offset_size, input_type=input_type, accum_type=accum_type, operation_t=operation_t, input_contiguous=input_contiguous, output_contiguous=output_contiguous, input_trivially_copyable=input_trivially_copyable, output_trivially_copyable=output_trivially_copyable, output_default_constructible=output_default_constructible, accum_is_primitive_or_trivially_copy_constructible=accum_is_primitive_or_trivially_copy_constructible, benchmark_match=benchmark_match, require_stable_reduction_order=require_stable_reduction_order, num_items=num_items),
+        num_items=num_items, device=device, static_smem=static_smem,
+    )
+
+
+def segmented_reduce(
+    num_items: int,
+    *,
+    accum_t: str,
+    operation_t: str,
+    offset_size: int,
+    accum_size: int | None = None,
+    max_segment_size: int = 0,
+    occupancy: int | None = None,
+    sm_count: int | None = None,
+    subscription_factor: int | None = None,
+) -> SegmentPlan:
+    """Plans a segmented reduction with the policy for a key.
+
+    Args:
+        num_items: segments, 0 to 2^62.
+        accum_t: accumulator type (boolean, int8, int16, int32, int64, int128, uint8, uint16, uint32, uint64, uint128,
+        float32, float64, other, float16, bfloat16).
+        operation_t: reduction operator (plus, min, max, other).
+        offset_size: bytes of the offset type (4, 8).
+        accum_size: bytes of the accumulator (1 .. 65536).
+        max_segment_size: items of the longest segment, if the caller promises one; 0 else.
+        occupancy: resident blocks of the kernel a multiprocessor; by default the target's, if it has one.
+        sm_count: multiprocessors; by default the target's, if it has one.
+        subscription_factor: blocks of a bounded grid a resident block; by default the target's.
+
+    Raises:
+        ValueError: what `policy` or `segmented_reduce_launch` raises, or a fact that is neither known nor given.
+    """
+    from .segmented_reduce import policy, whole_key
+
+    device = _device(occupancy, sm_count, subscription_factor, 90)
+    return segmented_reduce_launch(
+        policy(accum_t=accum_t, operation_t=operation_t, offset_size=offset_size, accum_size=accum_size, num_items=num_items),
+        whole_key(accum_t=accum_t, operation_t=operation_t, offset_size=offset_size, accum_size=accum_size, num_items=num_items),
+        num_items=num_items, device=device, max_segment_size=max_segment_size,
+    )
+
+
+def topk(
+    num_items: int,
+    *,
+    key_size: int,
+    offset_size: int = 4,
+    k: int,
+    value_size: int = 0,
+    k_size: int | None = None,
+    key_bits: int | None = None,
+    histogram_occupancy: int | None = None,
+    last_filter_occupancy: int | None = None,
+    occupancy: int | None = None,
+    sm_count: int | None = None,
+    subscription_factor: int | None = None,
+) -> TopkPlan:
+    """Plans a selection of the greatest or least keys with the policy for a key.
+
+    Args:
+        num_items: keys to choose from, 0 to 2^62, and no more than the offset type counts.
+        key_size: bytes of a key (1 .. 65536).
+        offset_size: bytes of the offset type, which counts keys in a histogram (4, 8).
+        k: keys to choose.
+        value_size: bytes of a value that goes with a key; 0 for none.
+        k_size: bytes of the type of k, 4 or 8; by default as of the offset type.
+        key_bits: bits of a key that are compared; all by default.
+        histogram_occupancy: resident blocks a multiprocessor of the first kernel; by default as of the main one.
+        last_filter_occupancy: resident blocks a multiprocessor of the last kernel; likewise.
+        occupancy: resident blocks of the kernel a multiprocessor; by default the target's, if it has one.
+        sm_count: multiprocessors; by default the target's, if it has one.
+        subscription_factor: blocks of a bounded grid a resident block; by default the target's.
+
+    Raises:
+        ValueError: what `policy` or `topk_launch` raises, or a fact that is neither known nor given.
+    """
+    from .topk import policy, whole_key
+
+    device = _device(occupancy, sm_count, subscription_factor, 90)
+    return topk_launch(
+        policy(key_size=key_size, offset_size=offset_size, num_items=num_items),
+        whole_key(key_size=key_size, offset_size=offset_size, num_items=num_items),
+        num_items=num_items, device=device, k=k, value_size=value_size, k_size=k_size, key_bits=key_bits, histogram_occupancy=histogram_occupancy, last_filter_occupancy=last_filter_occupancy,
+    )
+
+
+def transform(
+    num_items: int,
+    *,
+    requires_stable_address: bool = False,
+    dense_output: bool = True,
+    inputs: tuple[iterator_info, ...] | list[iterator_info],
+    output: iterator_info,
+    aligned: bool = True,
+    occupancy: int | None = None,
+    sm_count: int | None = None,
+    subscription_factor: int | None = None,
+) -> TransformPlan:
+    """Plans a transform with the policy for a key.
+
+    Args:
+        num_items: items to transform, 0 to 2^62.
+        requires_stable_address: the operator uses the addresses of its arguments.
+        dense_output: every output element is written.
+        inputs: the input iterators, in order.
+        output: the output iterator; its value type may have no size.
+        aligned: whether every pointer is aligned to vectors. If not, what is vectorised prefetches.
+        occupancy: resident blocks of the kernel a multiprocessor; by default the target's, if it has one.
+        sm_count: multiprocessors; by default the target's, if it has one.
+        subscription_factor: blocks of a bounded grid a resident block; by default the target's.
+
+    Raises:
+        ValueError: what `policy` or `transform_launch` raises, or a fact that is neither known nor given.
+    """
+    from .transform import policy, whole_key
+
+    device = _device(occupancy, sm_count, subscription_factor, 90)
+    return transform_launch(
+        policy(requires_stable_address=requires_stable_address, dense_output=dense_output, inputs=inputs, output=output, num_items=num_items),
+        whole_key(requires_stable_address=requires_stable_address, dense_output=dense_output, inputs=inputs, output=output, num_items=num_items),
+        num_items=num_items, device=device, aligned=aligned,
     )

@@ -1,4 +1,4 @@
-"""The plan of each launch from a resolved policy, its whole key and a device."""
+"""The plan of a reduction from a resolved policy, its whole key and a device."""
 
 from __future__ import annotations
 
