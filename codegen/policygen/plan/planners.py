@@ -7,9 +7,11 @@ from collections.abc import Callable
 from collections.abc import Mapping
 from typing import Final
 
+from attrs import AttrsInstance
 from attrs import frozen
 
 from policygen.plan.copy_launch import batch_memcpy_launch
+from policygen.plan.docstrings import described
 from policygen.plan.reduce_launch import reduce_launch
 from policygen.plan.scan_launch import scan_launch
 from policygen.plan.segment_launch import segmented_reduce_launch
@@ -52,13 +54,13 @@ class Planner:
         algorithm: whose policy and key come first; None where the plan needs none.
     """
 
-    launch: Callable[..., object]
+    launch: Callable[..., AttrsInstance]
     algorithm: str | None = None
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
         """The arguments that are the plan's own."""
-        docs = _argument_docs(inspect.getdoc(self.launch) or "")
+        docs = described(self.launch, "Args")
         return tuple(
             Argument(p.name, str(p.annotation), p.default, docs[p.name])
             for p in inspect.signature(self.launch).parameters.values()
@@ -78,7 +80,7 @@ class Planner:
     @property
     def items_doc(self) -> str:
         """What the problem size counts."""
-        return _argument_docs(inspect.getdoc(self.launch) or "")["num_items"]
+        return described(self.launch, "Args")["num_items"]
 
     @property
     def answer(self) -> str:
@@ -98,18 +100,3 @@ PLANNERS: Final[Mapping[str, Planner]] = {
     "transform": Planner(transform_launch, "transform"),
 }
 """All plans."""
-
-
-def _argument_docs(docstring: str) -> dict[str, str]:
-    """What the section `Args` of a docstring says of each argument."""
-    found: dict[str, str] = {}
-    _, _, section = docstring.partition("\nArgs:\n")
-    for line in section.partition("\n\n")[0].splitlines():
-        text = line.strip()
-        if line.startswith("        "):
-            last = next(reversed(found))
-            found[last] += f" {text}"
-        else:
-            name, _, doc = text.partition(": ")
-            found[name] = doc
-    return found

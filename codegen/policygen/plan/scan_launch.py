@@ -15,7 +15,6 @@ from policygen.plan.lookback_delay import first_ungated_items
 from policygen.plan.policies import ScanKey
 from policygen.plan.policies import ScanTiles
 from policygen.plan.policies import tile_of
-from policygen.plan.residency import Waves
 from policygen.plan.scan_plan import LookbackPlan
 from policygen.plan.scan_plan import is_single_word
 from policygen.plan.scan_plan import lookback_plan
@@ -31,7 +30,6 @@ class ScanPlan:
         lookahead: the launch of a lookahead scan; None for the other.
         delay: what the policy's delay does at the grid of a lookback scan; None for the other.
         first_ungated_items: the fewest items at whose grid a gated delay sleeps; None for a lookahead scan.
-        waves: how a launch of the scan kernel runs.
     """
 
     algorithm: str
@@ -39,7 +37,6 @@ class ScanPlan:
     lookahead: LookaheadPlan | None = None
     delay: DelayActivity | None = None
     first_ungated_items: int | None = None
-    waves: Waves
 
 
 def scan_launch(policy: ScanTiles, key: ScanKey, *, num_items: int, device: Device, static_smem: int = 0) -> ScanPlan:
@@ -87,7 +84,6 @@ def scan_launch(policy: ScanTiles, key: ScanKey, *, num_items: int, device: Devi
         lookback=plan,
         delay=activity,
         first_ungated_items=first_ungated_items(tile_items),
-        waves=plan.waves,
     )
 
 
@@ -110,5 +106,6 @@ def _lookahead(policy: ScanTiles, key: ScanKey, num_items: int, device: Device, 
         ),
         sm_count=device.residency.sm_count,
         max_dynamic_smem=max_dynamic_smem,
+        occupancy=device.residency.occupancy,
     )
-    return ScanPlan(algorithm=policy.algorithm, lookahead=plan, waves=device.residency.waves(plan.grid))
+    return ScanPlan(algorithm=policy.algorithm, lookahead=plan)

@@ -30,10 +30,25 @@ def residency_from_facts(facts: Mapping[str, int | None], occupancy: int | Occup
     )
 
 
-def device_from_facts(facts: Mapping[str, int | None], occupancy: int | Occupancy | None = None) -> Device:
-    """The device that a target's facts describe; arguments and errors as of `residency_from_facts`."""
-    limits = {name: facts.get(name) for name in fields_dict(Device) if name != "residency"}
-    return Device(residency=residency_from_facts(facts, occupancy), **limits)
+def device_from_facts(
+    facts: Mapping[str, int | None], *, capability: int | None, occupancy: int | Occupancy | None = None
+) -> Device:
+    """The device that a target's facts describe.
+
+    Args:
+        facts: effective values by fact name; None for unknown.
+        capability: major x 10 + minor that kernels are compiled for; None for hardware that has none.
+        occupancy: as of `residency_from_facts`.
+
+    Raises:
+        ValueError: as of `residency_from_facts`.
+    """
+    given = ("residency", "compute_capability")
+    return Device(
+        residency=residency_from_facts(facts, occupancy),
+        compute_capability=capability,
+        **{name: facts.get(name) for name in fields_dict(Device) if name not in given},
+    )
 
 
 def _blocks(facts: Mapping[str, int | None], occupancy: int | Occupancy | None) -> int:

@@ -1915,6 +1915,7 @@ class LookaheadPlan(Record):
         smem_bytes: dynamic shared memory of a block.
         tile_state_bytes: bytes of the tile states.
         allocation_bytes: what the scan's size query answers.
+        waves: how the scan kernel runs.
     """
 
     __slots__ = ()
@@ -1926,6 +1927,7 @@ class LookaheadPlan(Record):
     smem_bytes: int
     tile_state_bytes: int
     allocation_bytes: int
+    waves: Waves
 
 
 def lookahead_smem_bytes(counts: LookaheadCounts, num_stages: int, layout: ElementLayout) -> int:
@@ -1963,6 +1965,7 @@ def lookahead_plan(
     sm_count: int,
     max_dynamic_smem: int,
     atomic_scheduling: bool = False,
+    occupancy: int = 1,
 ) -> LookaheadPlan:
     """Plans a lookahead scan that the host launches.
 
@@ -1976,6 +1979,7 @@ def lookahead_plan(
         sm_count: multiprocessors.
         max_dynamic_smem: dynamic shared memory that a block of the kernel may ask for, in bytes.
         atomic_scheduling: whether blocks draw tiles from a counter instead of having one each.
+        occupancy: resident blocks a multiprocessor; upstream counts on one.
 
     Raises:
         ValueError: an argument is out of bounds; one stage does not fit; or there are more tiles than upstream counts.
@@ -1992,15 +1996,17 @@ def lookahead_plan(
         while num_stages <= most and (more := lookahead_smem_bytes(counts, num_stages + 1, layout)) <= max_dynamic_smem:
             num_stages, smem_bytes = num_stages + 1, more
     state_bytes = num_tiles * lookahead_tile_state_bytes(layout.accum_size, layout.accum_alignment)
+    grid = min(sm_count, num_tiles) if atomic_scheduling else num_tiles
     return LookaheadPlan(
         num_items=num_items,
         tile_items=counts.tile_items,
         num_tiles=num_tiles,
-        grid=min(sm_count, num_tiles) if atomic_scheduling else num_tiles,
+        grid=grid,
         num_stages=num_stages,
         smem_bytes=smem_bytes,
         tile_state_bytes=state_bytes,
-        allocation_bytes=size_query_bytes(state_bytes, _COUNTER_BYTES) if num_tiles else 1,
+        allocation_bytes=size_query_bytes(state_bytes, _COUNTER_BYTES) if num_tiles else NO_STORAGE,
+        waves=Residency(sm_count=sm_count, occupancy=occupancy).waves(grid),
     )
 
 
@@ -2104,7 +2110,6 @@ class ScanPlan(Record):
         lookahead: the launch of a lookahead scan; None for the other.
         delay: what the policy's delay does at the grid of a lookback scan; None for the other.
         first_ungated_items: the fewest items at whose grid a gated delay sleeps; None for a lookahead scan.
-        waves: how a launch of the scan kernel runs.
     """
 
     __slots__ = ()
@@ -2113,7 +2118,6 @@ class ScanPlan(Record):
     lookahead: LookaheadPlan | None = None
     delay: DelayActivity | None = None
     first_ungated_items: int | None = None
-    waves: Waves
 
 
 def scan_launch(policy: ScanTiles, key: ScanKey, *, num_items: int, device: Device, static_smem: int = 0) -> ScanPlan:
@@ -2161,7 +2165,6 @@ def scan_launch(policy: ScanTiles, key: ScanKey, *, num_items: int, device: Devi
         lookback=plan,
         delay=activity,
         first_ungated_items=first_ungated_items(tile_items),
-        waves=plan.waves,
     )
 
 
@@ -2184,8 +2187,9 @@ def _lookahead(policy: ScanTiles, key: ScanKey, num_items: int, device: Device, 
         ),
         sm_count=device.residency.sm_count,
         max_dynamic_smem=max_dynamic_smem,
+        occupancy=device.residency.occupancy,
     )
-    return ScanPlan(algorithm=policy.algorithm, lookahead=plan, waves=device.residency.waves(plan.grid))
+    return ScanPlan(algorithm=policy.algorithm, lookahead=plan)
 
 
 # The launches of a segmented reduction.
