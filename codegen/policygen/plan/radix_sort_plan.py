@@ -96,6 +96,7 @@ class RadixSortPlan:
         grid: blocks of a launch of the kernel that moves keys: of a whole portion, or of a pass of the regular digit.
         share: tiles of each block of a pass of the regular digit, raked; None but for several passes.
         alternate_share: the same for the narrower digit; None where no pass has it.
+        alternate_passes: passes of the narrower digit, which come first.
         portion_items: items of a whole portion of onesweep, which sorts one after the other; 0 else.
         portions: portions; 0 but for onesweep.
         last_portion_grid: blocks of the launches for the last portion.
@@ -116,6 +117,7 @@ class RadixSortPlan:
     grid: int = 0
     share: EvenShare | None = None
     alternate_share: EvenShare | None = None
+    alternate_passes: int = 0
     portion_items: int = 0
     portions: int = 0
     last_portion_grid: int = 0
@@ -310,7 +312,7 @@ def multi_pass_plan(
     if alternate.radix_bits > regular.radix_bits:
         # upstream allots counts for the regular digit alone
         raise ValueError(f"a digit of {alternate.radix_bits} bits is no narrower one than {regular.radix_bits}")
-    has_alternate = shape.bits % regular.radix_bits != 0
+    alternate_passes = min(len(pass_bits), -shape.bits % regular.radix_bits)
     most_blocks = max(residency.max_blocks, alternate_residency.max_blocks)
     scan_items = checked("scan_items", scan_items, 1)
     counts = checked("the number of counts", most_blocks * (1 << regular.radix_bits) + scan_items, 1)
@@ -323,8 +325,9 @@ def multi_pass_plan(
         grid=share.grid,
         share=share,
         alternate_share=(
-            even_share(num_items, alternate_residency.max_blocks, alternate.tile_items) if has_alternate else None
+            even_share(num_items, alternate_residency.max_blocks, alternate.tile_items) if alternate_passes else None
         ),
+        alternate_passes=alternate_passes,
         launches=3 * len(pass_bits),
         temporary_bytes=sum(arrays),
         allocation_bytes=size_query_bytes(*arrays),

@@ -27,7 +27,8 @@ class SegmentPlan:
         launches: launches, each over 2^31 - 1 segments at most.
         grid: blocks of each launch but the last one; of the only one.
         last_grid: blocks of the last launch.
-        allocation_bytes: what upstream's size query answers.
+        allocation_bytes: what upstream's size query answers; 0 for no segments, of which it says nothing and leaves the
+            caller's number as it was.
         waves: how a launch of `grid` blocks runs, if segments are equally long.
     """
 
@@ -89,6 +90,6 @@ def segment_plan(
         launches=launches,
         grid=grid,
         last_grid=ceil_div(last_segments, segments_per_block),
-        allocation_bytes=NO_STORAGE,
+        allocation_bytes=NO_STORAGE if num_segments else 0,
         waves=residency.waves(grid),
     )
