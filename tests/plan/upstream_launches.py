@@ -53,7 +53,7 @@ class FakeDevice:
         return device_from_facts(facts, capability=self.capability, occupancy=self.occupancy)
 
 
-DEVICES = (FakeDevice(90, 132, 1), FakeDevice(90, 132, 2), FakeDevice(100, 148, 7))
+DEVICES = (FakeDevice(80, 108, 4), FakeDevice(90, 132, 1), FakeDevice(90, 132, 2), FakeDevice(100, 148, 7))
 
 
 @frozen
@@ -92,6 +92,7 @@ def _requests() -> Iterator[Request]:
         yield from (
             Request(f"transform-{kind}", n, (aligned, 0, 0)) for kind in ("4", "4-4", "8-1-2") for aligned in (0, 1)
         )
+        yield from (Request("generate-4", n, (aligned, 0, 0)) for aligned in (0, 1))
         yield Request("transform-1-wide", 5 * n, (1, 0, 0))
     yield from (Request("copy", n) for n in (0, 1, 512, 513, 65_537, 10**6, 2**29, 2**29 + 1, 2 * 10**9))
     yield from (Request("segments", n) for n in (0, 1, 100_000, _INT32_MAX, _INT32_MAX + 1, 10**10))
@@ -278,7 +279,8 @@ def _scan(fake: FakeDevice, request: Request, kind: str) -> tuple[int, list[Laun
 
 
 def _transform(fake: FakeDevice, request: Request, kind: str) -> tuple[int, list[Launch]]:
-    inputs = [{"value_type_size": int(size)} for size in kind.removesuffix("-wide").split("-")]
+    sizes = () if request.name == "generate-4" else kind.removesuffix("-wide").split("-")
+    inputs = [{"value_type_size": int(size)} for size in sizes]
     key = {"inputs": inputs, "output": {"value_type_size": 4}}
     _, plan = _launch(fake, request, "transform", key, aligned=bool(request.others[0]))
     launches = [[plan.grid, plan.threads_per_block, plan.smem_bytes]]
@@ -318,6 +320,7 @@ _PLANNED = {
     "reduce": _reduce,
     "scan": _scan,
     "transform": _transform,
+    "generate": _transform,
     "copy": _copy,
     "segments": _segments,
 }

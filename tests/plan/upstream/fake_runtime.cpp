@@ -14,8 +14,13 @@ int fake_launches = -1;
 
 namespace
 {
-// Of 9.0 and 10.0 alike.
-constexpr int smem_per_sm = 233472, smem_reserved = 1024, smem_unit = 128, smem_per_block = 49152, smem_optin = 232448;
+constexpr int smem_reserved = 1024, smem_unit = 128, smem_per_block = 49152;
+
+// Of 8.0, and of 9.0 and 10.0 alike.
+int smem_per_sm()
+{
+  return fake_capability < 90 ? 167936 : 233472;
+}
 
 struct Configuration
 {
@@ -37,7 +42,7 @@ cudaError_t occupancy(int* blocks, size_t dynamic)
 {
   const int smem      = static_cast<int>(dynamic);
   const int allocated = (smem + smem_reserved + smem_unit - 1) / smem_unit * smem_unit;
-  const int fitting   = smem > smem_per_block ? 0 : smem_per_sm / allocated;
+  const int fitting   = smem > smem_per_block ? 0 : smem_per_sm() / allocated;
   *blocks             = fitting < fake_occupancy ? fitting : fake_occupancy;
   return cudaSuccess;
 }
@@ -120,10 +125,10 @@ cudaError_t CUDARTAPI cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribut
       *value = smem_per_block;
       return cudaSuccess;
     case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-      *value = smem_optin;
+      *value = smem_per_sm() - smem_reserved;
       return cudaSuccess;
     case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
-      *value = smem_per_sm;
+      *value = smem_per_sm();
       return cudaSuccess;
     case cudaDevAttrReservedSharedMemoryPerBlock:
       *value = smem_reserved;

@@ -142,6 +142,21 @@ void transform(NumItems n, bool aligned)
   });
 }
 
+struct Zero
+{
+  __host__ __device__ float operator()() const
+  {
+    return 0.0f;
+  }
+};
+
+void generate(int n, bool aligned)
+{
+  answer([&](void* storage, std::size_t&) {
+    return storage == nullptr ? cudaSuccess : cub::DeviceTransform::Generate(memory<float>() + (aligned ? 0 : 1), n, Zero{});
+  });
+}
+
 void copy(std::int64_t n)
 {
   answer([&](void* storage, std::size_t& bytes) {
@@ -189,6 +204,7 @@ int main(int, char** arguments)
     : is("transform-4-4")    ? transform<int, float, float>(static_cast<int>(n), a != 0)
     : is("transform-8-1-2")  ? transform<int, double, std::uint8_t, std::int16_t>(static_cast<int>(n), a != 0)
     : is("transform-1-wide") ? transform<std::int64_t, std::uint8_t>(std::int64_t{n}, a != 0)
+    : is("generate-4")       ? generate(static_cast<int>(n), a != 0)
     : is("copy")             ? copy(n)
     : is("segments")         ? segments(n)
                              : std::exit(3);
