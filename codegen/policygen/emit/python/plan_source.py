@@ -147,8 +147,9 @@ class _Turner:
             self._inner(inner)
         comment = [f"# {line}".rstrip() for line in title.splitlines()]
         lines = "\n".join(self._kept()).strip("\n").splitlines()
+        gap = ("", "") if lines and lines[0].startswith(("class ", "def ")) else ("",)
         return PlanSource(
-            runtime=("", "", *comment, "", *_squeezed(lines)) if lines else (),
+            runtime=("", "", *comment, *gap, *_squeezed(lines)) if lines else (),
             typing=tuple(self._typing),
             built_in=tuple(self._built_in),
             abstract=tuple(self._abstract),

@@ -677,6 +677,7 @@ def batch_memcpy_plan(
 
 # What the plan of a launch reads of a device.
 
+
 class Device(Record):
     """A device, and how many blocks of the kernel it holds; None for what is not known.
 
@@ -735,12 +736,14 @@ class Device(Record):
 #
 # A resolved policy has these attributes in the compiler and in a generated package, and more.
 
+
 def tile_of(counts: BlockTile) -> int:
     """Items of a block's tile."""
     return counts.threads_per_block * counts.items_per_thread
 
 
 # The plan of a batched copy from a resolved policy and a device.
+
 
 class BatchMemcpyLaunch(Record):
     """The launches of a batched copy, and what its buffers come to.
@@ -800,6 +803,7 @@ def batch_memcpy_launch(
 
 
 # Even share: whole tiles dealt to a bounded grid, as `cub::GridEvenShare` deals them.
+
 
 class BlockShare(Record):
     """What one block of a grid works on, by the names of `cub::GridEvenShare`.
@@ -941,6 +945,7 @@ def even_share(num_items: int, max_grid: int, tile_items: int) -> EvenShare:
 
 # Partitions of a sequence, the engine's own: whole ones, of which only the last may be shorter.
 
+
 class PartitionPlan(Record):
     """A sequence cut into partitions.
 
@@ -996,6 +1001,7 @@ def is_unpartitioned(length: int, *, partition_items: int, reduce_tile_items: in
 
 
 # The plans of launches that need no policy: whole tiles of a bounded grid, and whole partitions.
+
 
 class EvenShareLaunch(Record):
     """Whole tiles dealt to the blocks that a device takes.
@@ -1516,6 +1522,7 @@ def topk_plan(
 
 # The plans of a radix sort and of a selection from a resolved policy, its whole key and a device.
 
+
 def radix_sort_launch(
     policy: RadixSortTiles,
     key: RadixSortKey,
@@ -1821,6 +1828,7 @@ def _two_passes_in_chunks(num_items: int, tile_items: int, accum_size: int, resi
 
 # The plan of a reduction from a resolved policy, its whole key and a device.
 
+
 def reduce_launch(policy: ReduceTiles, key: ReduceKey, *, num_items: int, device: Device) -> ReducePlan:
     """Plans a reduction; see `reduce_plan`.
 
@@ -2104,6 +2112,7 @@ def first_ungated_items(tile_items: int) -> int:
 
 # The plan of a scan from a resolved policy, its whole key and a device.
 
+
 class ScanPlan(Record):
     """The launches of a scan.
 
@@ -2199,6 +2208,7 @@ def _lookahead(policy: ScanTiles, key: ScanKey, num_items: int, device: Device, 
 #
 # Source: `dispatch_segmented_reduce.cuh`, for segments between offsets.
 
+
 class SegmentPlan(Record):
     """The launches of a segmented reduction; only how long the longest segment is may count.
 
@@ -2278,6 +2288,7 @@ def segment_plan(
 
 
 # The plan of a segmented reduction from a resolved policy and a device.
+
 
 def segmented_reduce_launch(
     policy: SegmentedReduceTiles,
@@ -2632,6 +2643,7 @@ def _launch(
 
 
 # The plan of a transform from a resolved policy, its whole key and a device.
+
 
 def transform_launch(
     policy: TransformTiles, key: TransformKey, *, num_items: int, device: Device, aligned: bool = True
