@@ -1136,7 +1136,7 @@ class RadixSortPlan(Record):
 
     Attributes:
         num_items: items to sort.
-        algorithm: one of `SORT_ALGORITHMS`.
+        algorithm: what runs, one of `SORT_ALGORITHMS`.
         pass_bits: bits of the digit of each pass, from the least significant; a single tile sorts by all its digits in
             one launch.
         tile_items: items of the tile of the kernels that move keys; 0 where none does. Of several passes, that of the
@@ -1150,8 +1150,8 @@ class RadixSortPlan(Record):
         last_portion_grid: blocks of the launches for the last portion.
         histogram_grid: blocks of onesweep's histogram; 0 else.
         init_grid: blocks that set onesweep's bins and counters to zero; 0 else.
-        dependent_launch: whether onesweep's launches overlap with the ends of those before (up to 2^24 items, from 9.0
-            on), where kernels set the lookback states to zero in place of the driver.
+        dependent_launch: whether launches overlap with the ends of those before them. Onesweep's do up to 2^24 items,
+            from 9.0 on; kernels then set the lookback states to zero in place of the driver.
         launches: kernels, one after the other.
         temporary_bytes: bytes of all temporary arrays, without slack; 1 where there are none.
         allocation_bytes: what upstream's size query answers.
