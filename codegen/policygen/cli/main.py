@@ -33,6 +33,7 @@ COMMANDS = {
     "explain": "Tell how a policy came about, step by step.",
     "list": "List targets, algorithms, points, or where headers are.",
     "parity": "Compare the reference points with CCCL's own selectors.",
+    "plan": "Give the launch of an algorithm for a problem size: tiles, grid, temporary bytes, waves.",
     "prove": "Compile CUB's kernels with the policies, and hold the models against the compiler's figures.",
     "resolve": "Give the policy for a key, or for many.",
     "validate": "Execute a target's policies with reference kernels.",
@@ -43,6 +44,7 @@ _EXAMPLES = """\b
 Examples:
   policygen build --target bi100
   policygen resolve --target 90 --algorithm reduce --key accum_t=float32 --key operation_t=plus --key offset_size=4
+  policygen plan radix_sort --target bi100 --num-items 2^20 --key key_type=uint32 --key offset_size=4
   policygen list points --algorithm scan
 """
 
