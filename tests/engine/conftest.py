@@ -1,0 +1,54 @@
+"""What the engine's tests share: the examples on the path, and tables of a chip and of an NVIDIA device."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import torch
+
+from policygen.build import build
+from policygen.loading.project_root import find_project
+from policygen.project import load
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples" / "engine"
+
+# Triton looks at it when it is imported: its own functions are compiled or interpreted, too.
+os.environ["TRITON_INTERPRET"] = "1"
+sys.path += [str(EXAMPLES), str(ROOT / "generated" / "python")]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)  # the tensors are small, and other tests run beside these
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def device_tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder to import `policygen_tables.h200` from, built of this project's specs; it is on the path."""
+    folder = tmp_path_factory.mktemp("h200")
+    tables = ", ".join(f'"{name}"' for name in load(ROOT).engine_tables("h200"))
+    (folder / "policygen.toml").write_text(f'[project]\ntargets = ["h200"]\nalgorithms = [{tables}]\n')
+    for artifact in build(load(find_project(folder).folder), ["h200"], jobs=1).artifacts:
+        path = folder / artifact.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(artifact.content)
+    sys.path.append(str(folder / "python"))
+    yield folder / "python"
+    sys.path.remove(str(folder / "python"))
+
+
+@pytest.fixture(scope="session", params=["bi100", "h200"])
+def target(request: pytest.FixtureRequest, device_tables: Path) -> ModuleType:
+    """The tables of a target."""
+    assert device_tables.is_dir()
+    return import_module(f"policygen_tables.{request.param}")
