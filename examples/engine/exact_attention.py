@@ -7,6 +7,7 @@ a factor of at most (1 + u)^k, and a sum of n terms, however it is parenthesised
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
@@ -15,8 +16,11 @@ from torch import Tensor
 ROUNDOFF = {torch.float32: 2.0**-24, torch.float16: 2.0**-11, torch.bfloat16: 2.0**-8}
 """Half the distance from 1 to the next number."""
 
+INTERPRETED = ROUNDOFF | {torch.bfloat16: 2.0**-7}
+"""The same in Triton's interpreter, which cuts off the bits that bfloat16 does not have; a GPU rounds to nearest."""
+
 EXPONENTIAL = 4
-"""Roundings of an exponential besides those of its argument: ex2.approx of a GPU is off by 2^-22, a library's by less."""
+"""Roundings of an exponential, its argument's apart: a GPU's ex2.approx is off by 2^-22, a library's by less."""
 
 QUOTIENT = 4
 """Roundings of a division: div.full of a GPU is off by 2 units in the last place."""
@@ -25,7 +29,7 @@ ARGUMENT = 2
 """Roundings of an argument x, which cost |x| each: x is a difference, and a GPU's exponential is that of x log2(e)."""
 
 PAIR = 2 * (EXPONENTIAL + 2) + QUOTIENT + 2
-"""Roundings of a weight in one merge: an exponential, a product and a sum, in both sums; a quotient, product and sum."""
+"""Roundings of a weight in one merge: an exponential, product and sum, in both sums; a quotient, product and sum."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,14 @@ def exact_attention(query: Tensor, keys: Tensor, values: Tensor) -> ExactAttenti
 
 
 def attention_bound(
-    exact: ExactAttention, *, steps: int, block: int, merges: int, dtype: torch.dtype, score_error: float = 0.0
+    exact: ExactAttention,
+    *,
+    steps: int,
+    block: int,
+    merges: int,
+    dtype: torch.dtype,
+    score_error: float = 0.0,
+    roundoff: Mapping[torch.dtype, float] = ROUNDOFF,
 ) -> Tensor:
     """How far a walk with a running maximum, and a merge of its parts, may be off.
 
@@ -78,6 +89,7 @@ def attention_bound(
         merges: the most merges in a row that a part goes through; 0 where there is one part.
         dtype: of the result.
         score_error: how far a score may be off, relative errors of products and sums included.
+        roundoff: of what stores the results.
 
     Returns:
         [num_heads, head_size], float64.
@@ -90,6 +102,6 @@ def attention_bound(
     weight = block + EXPONENTIAL + 1 + (EXPONENTIAL + 2) * steps + ARGUMENT * exact.spread
     roundings = 4 * weight + QUOTIENT + merges * PAIR + 2 * ARGUMENT * exact.spread
     relative = math.expm1(4 * score_error + roundings * ROUNDOFF[torch.float32])
-    relative += 2 * ROUNDOFF[dtype] * (1 + relative)
+    relative += 2 * roundoff[dtype] * (1 + relative)
     least = torch.finfo(dtype).smallest_normal * torch.finfo(dtype).eps
     return exact.absolute * relative + least

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -13,7 +14,6 @@ import pytest
 import torch
 
 from policygen.build import build
-from policygen.loading.project_root import find_project
 from policygen.project import load
 
 ROOT = Path(__file__).parents[2]
@@ -32,19 +32,24 @@ def _one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-@pytest.fixture(scope="session")
-def device_tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder to import `policygen_tables.h200` from, built of this project's specs; it is on the path."""
-    folder = tmp_path_factory.mktemp("h200")
-    tables = ", ".join(f'"{name}"' for name in load(ROOT).engine_tables("h200"))
-    (folder / "policygen.toml").write_text(f'[project]\ntargets = ["h200"]\nalgorithms = [{tables}]\n')
-    for artifact in build(load(find_project(folder).folder), ["h200"], jobs=1).artifacts:
+def built_tables(folder: Path, target: str, tables: Sequence[str]) -> Path:
+    """Builds tables of a target with the project in a folder, and returns where to import `policygen_tables` from."""
+    listed = ", ".join(f'"{name}"' for name in tables)
+    (folder / "policygen.toml").write_text(f'[project]\ntargets = ["{target}"]\nalgorithms = [{listed}]\n')
+    for artifact in build(load(folder), [target], jobs=1).artifacts:
         path = folder / artifact.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(artifact.content)
-    sys.path.append(str(folder / "python"))
-    yield folder / "python"
-    sys.path.remove(str(folder / "python"))
+    return folder / "python"
+
+
+@pytest.fixture(scope="session")
+def device_tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder to import `policygen_tables.h200` from, built of the specs; it is on the path."""
+    found = built_tables(tmp_path_factory.mktemp("h200"), "h200", load(ROOT).engine_tables("h200"))
+    sys.path.append(str(found))
+    yield found
+    sys.path.remove(str(found))
 
 
 @pytest.fixture(scope="session", params=["bi100", "h200"])

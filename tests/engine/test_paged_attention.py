@@ -21,10 +21,9 @@ from paged_attention import Partials
 from paged_attention import decode
 from paged_attention import merge
 from paged_attention import merged
+from paged_sequences import Sequences
+from paged_sequences import sequences
 from torch import Tensor
-
-from engine.paged_sequences import Sequences
-from engine.paged_sequences import sequences
 
 LONGEST = 2_147_450_879
 
@@ -125,8 +124,8 @@ def test_a_cache_of_other_blocks_is_refused(target: ModuleType) -> None:
     halved = made.cache.keys.unflatten(1, (2, 8)).flatten(0, 1)
     with pytest.raises(ValueError, match="the cache has blocks of 8 tokens and 3 blocks a sequence; expected 16"):
         decode(target.attention, made.query, PagedCache(halved, halved, made.cache.table, made.cache.lengths))
+    short = PagedCache(made.cache.keys, made.cache.values, made.cache.table[:, :2], made.cache.lengths)
     with pytest.raises(ValueError, match="2 blocks a sequence; expected 16 tokens and 3"):
-        short = PagedCache(made.cache.keys, made.cache.values, made.cache.table[:, :2], made.cache.lengths)
         decode(target.attention, made.query, short)
 
 

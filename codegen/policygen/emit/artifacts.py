@@ -137,7 +137,10 @@ class _TargetEmitter:
         return AlgorithmFiles("", module.name, module.spec_hash, (artifact,))
 
     def binding(self, algorithms: Sequence[AlgorithmFiles]) -> tuple[Artifact, ...]:
-        return (self._umbrella(algorithms), self._package(algorithms), self._runtime(), self._typed())
+        # only the engine's tables have units, which tell what may stand for what
+        of_engine = any(not files.header for files in algorithms)
+        install = (self._install(),) if of_engine else ()
+        return (self._umbrella(algorithms), self._package(algorithms), self._runtime(), *install, self._typed())
 
     def _artifact(self, path: str, text: str) -> Artifact:
         return Artifact(PurePosixPath(path), text.encode(), self._owner)
@@ -215,6 +218,14 @@ class _TargetEmitter:
             banner=_banner(self._target.name, "what all tables share", self._command, ""), elements=elements
         )
         return self._artifact(f"{self._python}/_runtime.py", text)
+
+    def _install(self) -> Artifact:
+        text = template("python/install.py.j2").render(
+            banner=_banner(self._target.name, "numbers of the tables in an engine's module", self._command, ""),
+            package=self._settings.tables_package,
+            folder=self._folder,
+        )
+        return self._artifact(f"{self._python}/install.py", text)
 
     def _typed(self) -> Artifact:
         return self._artifact(f"{self._python}/py.typed", "")

@@ -47,6 +47,55 @@ NOT_IN_EFFECT: dict[str, str] = {
     'split_k': 'triton: not usable on the serving image: it is absent from its path, and one kernel hung the card',
 }
 
+# What each field of a table's record counts; empty for what is no number.
+UNITS: dict[str, dict[str, str]] = {
+    'decode': {
+        'kernel': '',
+        'partition_size': 'tokens',
+        'num_partitions': 'partitions',
+        'last_partition': 'tokens',
+        'grid_x': 'blocks',
+        'grid_y': 'blocks',
+        'grid_z': 'blocks',
+        'blocks': 'blocks',
+        'waves': 'waves',
+        'sums_elements': 'float32 elements',
+        'outputs_elements': 'elements',
+        'temporary_bytes': 'bytes',
+        'kv_block_size': 'tokens',
+        'table_blocks': 'blocks',
+    },
+    'flash': {
+        'max_head_size': 'elements',
+    },
+    'merge': {
+        'threads_per_block': 'threads',
+        'reduction': '',
+        'grid_x': 'blocks',
+        'grid_y': 'blocks',
+        'smem_bytes': 'bytes',
+    },
+    'prefill': {
+        'block_m': 'query rows',
+        'block_n': 'key rows',
+        'num_warps': 'warps',
+        'num_stages': 'stages',
+        'smem_bytes': 'bytes',
+    },
+    'single_tile': {
+        'single_tile': '',
+        'tile_items': 'tokens',
+        'partition_size': 'tokens',
+    },
+    'split_k': {
+        'num_splits': 'splits',
+        'tokens_per_split': 'tokens',
+        'block_n': 'tokens',
+        'block_d': 'elements',
+        'num_warps': 'warps',
+    },
+}
+
 
 # What the fields of a key may hold.
 _DECODE_DOMAINS: dict[str, object] = {

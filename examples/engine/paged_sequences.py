@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
-from attrs import frozen
 from paged_attention import PagedCache
 from torch import Tensor
 
 BLOCK = 16
+"""Tokens of a block, as the tables have it; `decode` refuses a cache of other blocks."""
 
 
-@frozen(eq=False)
+@dataclass(frozen=True)
 class Sequences:
     """Queries, and keys and values by token.
 
@@ -36,6 +37,7 @@ def sequences(
     num_kv_heads: int = 1,
     head_size: int = 16,
     dtype: torch.dtype = torch.float32,
+    device: str = "cpu",
     seed: int = 1,
 ) -> Sequences:
     """Makes sequences whose scores are exact in float32, for every product and sum is a multiple of 1/64.
@@ -46,6 +48,7 @@ def sequences(
         num_kv_heads: of the cache.
         head_size: a power of 4, so that scaling is exact as well.
         dtype: of queries, keys and values.
+        device: where all of it is.
         seed: of the random numbers.
 
     Returns:
@@ -58,26 +61,13 @@ def sequences(
         return (torch.randint(-8, 9, shape, generator=random) / 8).to(dtype)
 
     query = eighths(len(lengths), num_heads, head_size)
-    keys = tuple(eighths(length, num_kv_heads, head_size) for length in lengths)
+    keys = [eighths(length, num_kv_heads, head_size) for length in lengths]
     values = []
     for length in lengths:
         some = torch.zeros(length, num_kv_heads, head_size, dtype=dtype)
-        seen = {
-            0,
-            1,
-            BLOCK - 1,
-            BLOCK,
-            510,
-            511,
-            512,
-            513,
-            length // 2,
-            length - 513,
-            length - 512,
-            length - 2,
-            length - 1,
-        }
-        for feature, token in enumerate(sorted(t for t in seen if 0 <= t < length)):
+        ends = (512, 513, 1, 2)
+        edges = {0, 1, BLOCK - 1, BLOCK, 510, 511, 512, 513, length // 2, *(length - back for back in ends)}
+        for feature, token in enumerate(sorted(edge for edge in edges if 0 <= edge < length)):
             some[token, :, feature] = 1 + feature / 8
         values.append(some)
     blocks = [-(-length // BLOCK) for length in lengths]
@@ -93,4 +83,6 @@ def sequences(
         token = torch.arange(length)
         for into, given in zip(stored, (keys[row], values[row]), strict=True):
             into[own[token // BLOCK], token % BLOCK] = given
-    return Sequences(query, keys, tuple(values), PagedCache(*stored, table, torch.tensor(lengths)))
+    cache = PagedCache(*(tensor.to(device) for tensor in (*stored, table, torch.tensor(lengths))))
+    keys, values = ([tensor.to(device) for tensor in given] for given in (keys, values))
+    return Sequences(query.to(device), tuple(keys), tuple(values), cache)
