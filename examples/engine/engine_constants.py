@@ -1,4 +1,4 @@
-"""Stands in for a module of an engine that was written for one device: its numbers are constants, and it knows no tables."""
+"""Stands in for a module of an engine that was written for one device: numbers are constants, and tables unknown."""
 
 from __future__ import annotations
 

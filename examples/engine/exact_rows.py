@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
+
 from exact_attention import ARGUMENT
 from exact_attention import EXPONENTIAL
 from exact_attention import QUOTIENT
 from exact_attention import ROUNDOFF
-from torch import Tensor
 
 RECIPROCAL_ROOT = 4
 """Roundings of 1 / sqrt(x): rsqrt.approx of a GPU is off by 2^-22.4."""
@@ -57,7 +58,7 @@ def exact_rms_norm(
 
 
 def exact_silu_and_multiply(gates: Tensor, roundoff: Mapping[torch.dtype, float] = ROUNDOFF) -> ExactRows:
-    """x / (1 + exp(-x)) of the first half of each row, times the second half.
+    """X / (1 + exp(-x)) of the first half of each row, times the second half.
 
     The exponential of -|x| is in the denominator, and for x < 0 in the numerator as well; then there are the sum under
     the quotient, the quotient and two products.

