@@ -182,11 +182,14 @@ class _TargetEmitter:
         )
 
     def binding(self, files: Sequence[AlgorithmFiles], algorithms: Mapping[str, Algorithm]) -> tuple[Artifact, ...]:
+        # only the engine's tables have units, which tell what may stand for what
+        of_engine = any(not one.header for one in files)
         return (
             self._umbrella(files),
             self._package(files),
             self._plan(files, algorithms),
             self._runtime(),
+            *((self._install(),) if of_engine else ()),
             self._typed(),
         )
 
@@ -288,6 +291,14 @@ class _TargetEmitter:
             banner=_banner(self._target.name, "what all tables share", self._command, ""), elements=elements
         )
         return self._artifact(f"{self._python}/_runtime.py", text)
+
+    def _install(self) -> Artifact:
+        text = template("python/install.py.j2").render(
+            banner=_banner(self._target.name, "numbers of the tables in an engine's module", self._command, ""),
+            package=self._settings.tables_package,
+            folder=self._folder,
+        )
+        return self._artifact(f"{self._python}/install.py", text)
 
     def _typed(self) -> Artifact:
         return self._artifact(f"{self._python}/py.typed", "")

@@ -29,6 +29,37 @@ NOT_IN_EFFECT: dict[str, str] = {
     'silu': '',
 }
 
+# What each field of a table's record counts; empty for what is no number.
+UNITS: dict[str, dict[str, str]] = {
+    'rms': {
+        'threads_per_block': 'threads',
+        'items_per_thread': 'elements',
+        'vec_size': 'elements',
+        'tiles_per_row': 'tiles',
+        'block_size': 'elements',
+        'masked': '',
+        'num_warps': 'warps',
+    },
+    'rope': {
+        'threads_per_block': 'threads',
+        'items_per_thread': 'elements',
+        'vec_size': 'elements',
+        'tiles_per_row': 'tiles',
+        'block_size': 'elements',
+        'masked': '',
+        'num_warps': 'warps',
+    },
+    'silu': {
+        'threads_per_block': 'threads',
+        'items_per_thread': 'elements',
+        'vec_size': 'elements',
+        'tiles_per_row': 'tiles',
+        'block_size': 'elements',
+        'masked': '',
+        'num_warps': 'warps',
+    },
+}
+
 
 # What the fields of a key may hold.
 _RMS_DOMAINS: dict[str, object] = {
