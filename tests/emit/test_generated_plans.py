@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import compileall
+import csv
 import json
 import random
 import shutil
@@ -17,6 +18,8 @@ from typing import Any
 import pytest
 from attrs import asdict
 from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
 from mypy import api
 
 import policygen.project
@@ -25,6 +28,7 @@ from policygen.cli.main import cli
 from policygen.emit.python.expressions import identifier
 from policygen.emit.python.plan_source import plan_source
 from policygen.parity.random_keys import random_keys
+from policygen.plan.even_share import even_share
 from policygen.plan.planners import PLANNERS
 from policygen.plan.target_device import device_from_facts
 from policygen.resolve.candidate import NoPolicy
@@ -53,6 +57,13 @@ OWN_ARGUMENTS: dict[str, dict[str, list[Any]]] = {
 @cache
 def project() -> policygen.project.Project:
     return policygen.project.load(ROOT)
+
+
+@cache
+def generated_plan() -> ModuleType:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(PYTHON))
+        return import_module("policygen_tables.bi100.plan")
 
 
 @pytest.fixture
@@ -85,9 +96,9 @@ def test_library_and_generated_module_answer_alike(name: str, target: str, table
     instance = project().target(target)
     source = random.Random(7)
     refused = 0
-    for given in random_keys(resolver.rules.algorithm, 300, seed=11, rules=[]):
+    for drawn in random_keys(resolver.rules.algorithm, 300, seed=11, rules=[]):
         size = source.randint(0, 2 ** source.randint(0, 40))
-        key = {**resolver.whole_key(given), "num_items": size}
+        key = {**resolver.whole_key(drawn), "num_items": size}
         try:
             resolution = resolver.resolve(key)
         except NoPolicy:
@@ -122,6 +133,31 @@ def test_numbers_of_plans_without_a_policy(tables: dict[str, ModuleType]) -> Non
     assert (launch.share.grid, launch.share.tiles_per_block, launch.share.big_shares) == (160, 1, 40)
     cut = plan.partitions_launch(num_items=100_000, device=device, partition_items=1024).partitions
     assert (cut.num_partitions, cut.last_items) == (98, 672)
+
+
+def test_generated_grid_sizes_are_upstream_s(tables: dict[str, ModuleType]) -> None:
+    with (ROOT / "tests" / "data" / "grid-even-share-cccl-3.5.csv").open(newline="") as file:
+        rows = [{name: int(value) for name, value in row.items()} for row in csv.DictReader(file)]
+    assert len(rows) == 1008
+    for row in rows:
+        grid = row.pop("grid_size")
+        assert tables["bi100"].even_share(**row).grid == grid, row
+
+
+@given(
+    num_items=st.integers(0, 2**40),
+    max_grid=st.integers(1, 10**6),
+    tile_items=st.integers(1, 2**16),
+    place=st.floats(0, 1, exclude_max=True),
+)
+def test_generated_shares_are_the_library_s(num_items: int, max_grid: int, tile_items: int, place: float) -> None:
+    found = generated_plan().even_share(num_items, max_grid, tile_items)
+    share = even_share(num_items, max_grid, tile_items)
+    assert found.as_dict() == asdict(share)
+    if share.grid and share.total_tiles * tile_items >= num_items:
+        block = int(place * share.grid)
+        assert found.rake(block).as_dict() == asdict(share.rake(block))
+        assert found.strip_mine(block).num_items == share.strip_mine(block).num_items
 
 
 COMMANDS: list[tuple[str, int, dict[str, Any], dict[str, Any]]] = [
