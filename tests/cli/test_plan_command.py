@@ -107,3 +107,28 @@ def test_every_plan_is_in_the_help(run: Run) -> None:
     text = " ".join(run("plan", "--help").stdout.split())
     listed = text.partition("PLAN is ")[2].partition(".")[0].replace(" or ", ", ").split(", ")
     assert listed == sorted(PLANNERS)
+
+
+def test_a_table_of_the_engine_says_what_its_numbers_count(run: Run) -> None:
+    result = run("plan", "attention.decode", "--target", "bi100", "--key", "seq_len=100000", "--occupancy", "1")
+    lines = [line.split(maxsplit=2) for line in result.stdout.splitlines()]
+    assert ["num_partitions", "196", "partitions: of a sequence; 0 for v1 and for an empty sequence"] in lines
+    assert ["waves", "49", "waves: rounds of resident blocks"] in lines
+    told = json.loads(run("plan", "attention.prefill", "--target", "bi100", "--format", "json").stdout)
+    assert told["plan"]["smem_bytes"] == 33_024
+    assert told["not_in_effect"].startswith("triton: not usable on the serving image")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("reduce",), "reduce needs --num-items N: the problem size"),
+        (("attention.decode", "--num-items", "5"), "attention.decode takes its sizes with --key"),
+        (("attention.decode", "--key", "seq_len=-1"), "seq_len: expected an integer in 0 .. 2147450879, not -1"),
+        (("attention.dekode",), 'unknown algorithm "attention.dekode"; did you mean "attention.decode"?'),
+    ],
+)
+def test_what_a_table_does_not_take(run: Run, arguments: tuple[str, ...], reason: str) -> None:
+    result = run("plan", arguments[0], "--target", "bi100", *arguments[1:])
+    assert result.exit_code == 2
+    assert reason in result.stderr

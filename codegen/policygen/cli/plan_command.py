@@ -36,7 +36,7 @@ _TRUTH = {"true": True, "false": False}
 
 @click.argument("name", metavar="PLAN")
 @TARGET
-@click.option("--num-items", required=True, metavar="N", help="The problem size, as 1000000, 1_000_000 or 2^20.")
+@click.option("--num-items", metavar="N", help="The problem size of an algorithm, as 1000000, 1_000_000 or 2^20.")
 @KEY
 @click.option(
     "--with",
@@ -56,20 +56,31 @@ def plan(
     session: Session,
     name: str,
     target: str,
-    num_items: str,
+    num_items: str | None,
     key_parts: tuple[str, ...],
     given: tuple[str, ...],
     occupancy: int | None,
     assumed: tuple[str, ...],
 ) -> None:
-    """Give the launch of an algorithm for a problem size.
+    """Give the launch of an algorithm for a problem size, or what a table of the engine says.
 
     PLAN is batch_memcpy, even_share, partitions, radix_sort, reduce, scan, segmented_reduce, topk or transform. The
     policy is that for the key; multiprocessors and blocks of a grid are the target's, --set says otherwise. The answer
     is what a dispatcher would launch: tiles, grid, temporary bytes, and in how many waves the grid runs.
     `policygen_tables.<target>.plan` has the same functions for programs.
+
+    PLAN may be a table of the engine, too (`policygen list engine`): its sizes are fields of its key, as in
+    `policygen plan attention.decode --target bi100 --key seq_len=100000`.
     """
+    if "." in name:
+        if num_items is not None or given:
+            refuse([f"{name} takes its sizes with --key; `policygen list engine` has its fields"])
+        occupied = () if occupancy is None else (f"occupancy={occupancy}",)
+        _show(session, *_table(session, name, target, (*key_parts, *occupied), assumed))
+        return
     planner = _planner(name)
+    if num_items is None:
+        refuse([f"{name} needs --num-items N: the problem size"])
     size = _size(num_items)
     facts = assumptions(assumed)
     resolution: Resolution | None = None
@@ -89,10 +100,36 @@ def plan(
         )
     except ValueError as error:
         refuse([str(error)])
-    if session.as_json:
-        session.answer(_as_dict(name, resolution, device, answer))
-        return
     rows = [*_origin(resolution), *_rows(device, "device."), *_rows(answer)]
+    _show(session, _as_dict(name, resolution, device, answer), rows)
+
+
+def _table(
+    session: Session, name: str, target: str, key_parts: tuple[str, ...], assumed: tuple[str, ...]
+) -> tuple[dict[str, Any], list[tuple[str, str, str]]]:
+    """What a table of the engine says, as data and as rows."""
+    from policygen.resolve.backends import effect_of
+
+    resolver = resolver_for(session, target, name, assumed)
+    resolution = resolve_one(resolver, key_parts)
+    policy = resolution.policy.as_dict()
+    effect = effect_of(resolver.rules.algorithm, resolver.rules.instance).reason
+    found = {"name": name, "plan": policy, "point": resolution.point, "not_in_effect": effect}
+    rows = [
+        *_origin(resolution),
+        *(
+            (field.name, _shown(policy[field.name]), f"{field.unit}: {field.doc}" if field.unit else field.doc)
+            for field in resolver.rules.algorithm.policy.fields
+        ),
+        *((("not in effect", "", effect),) if effect else ()),
+    ]
+    return found, rows
+
+
+def _show(session: Session, answer: dict[str, Any], rows: list[tuple[str, str, str]]) -> None:
+    if session.as_json:
+        session.answer(answer)
+        return
     lines = markdown_table(("field", "value", "meaning"), rows, (False, True, False)) if session.as_markdown else None
     for line in columns(rows, (False, True, False)) if lines is None else lines:
         click.echo(line)
