@@ -1,0 +1,59 @@
+"""`policygen report`: a target to look at, as one HTML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from policygen.cli.session import ASSUME
+from policygen.cli.session import NOT_RUN
+from policygen.cli.session import TARGET
+from policygen.cli.session import Session
+from policygen.cli.session import assumptions
+from policygen.cli.session import command as make_command
+from policygen.cli.session import refuse
+from policygen.cli.session import stop
+
+
+@TARGET
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the page to this file; to standard output by default.",
+)
+@ASSUME
+def report(session: Session, target: str, output: Path | None, assumed: tuple[str, ...]) -> None:
+    """Write one HTML file that shows a target: charts for each algorithm, the tables behind them, and all policies.
+
+    Shared memory and registers stand against the limits, tiles against the reference, waves against the problem size;
+    kinds of evidence are told apart. The file loads nothing, filters by algorithm and type, and is the same for the
+    same specs to the byte. Needs pygal: pip install 'policygen[report]'.
+    """
+    from policygen.review.report import reference_target
+    from policygen.review.report import report as report_of
+    from policygen.review.report_charts import NoChartLibrary
+    from policygen.review.report_page import html
+    from policygen.review.subject import subject
+
+    project, facts = session.project, assumptions(assumed)
+    try:
+        name = project.target(target, facts).name
+    except ValueError as error:
+        refuse([str(error)])
+    shown = subject(project, target, (*project.built_algorithms, *project.engine_tables(name)), facts)
+    architecture = reference_target(shown)
+    reference = None if architecture is None else subject(project, architecture, project.built_algorithms)
+    try:
+        page = html(report_of(shown, reference))
+    except NoChartLibrary as error:
+        stop([str(error)], NOT_RUN)
+    if output is None:
+        click.echo(page, nl=False)
+        return
+    output.write_text(page, encoding="utf-8", newline="\n")
+    session.say(f"{output}: {len(page.encode()):,} bytes")
+
+
+command = make_command(report, ("html",))

@@ -1,0 +1,105 @@
+"""Waves against problem size: a line for all policies whose launches take as many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from collections.abc import Sequence
+from math import log2
+from typing import Final
+
+from attrs import frozen
+
+from policygen.review.figure import Look
+from policygen.review.figure import Mark
+from policygen.review.figure import Plot
+from policygen.review.figure import Series
+from policygen.review.figure import category_ticks
+from policygen.review.figure import compact
+from policygen.review.figure import power_ticks
+from policygen.review.launch_waves import PROBLEM_SIZES
+from policygen.review.report import AlgorithmReport
+from policygen.review.report import Entry
+
+_MOST_LINES: Final = 5
+"""Lines of a chart that people still tell apart."""
+
+
+@frozen
+class WaveLine:
+    """Policies whose launches take equally many waves.
+
+    Attributes:
+        name: what they have in common, for people.
+        waves: for each of PROBLEM_SIZES; None where the dispatcher refuses the size.
+        words: what a filter by type finds them by.
+        keys: how many common keys these are.
+    """
+
+    name: str
+    waves: tuple[int | None, ...]
+    words: tuple[str, ...]
+    keys: int
+
+
+def wave_lines(found: AlgorithmReport) -> tuple[WaveLine, ...]:
+    """The lines of an algorithm, those with the fewest waves first."""
+    groups: dict[tuple[int | None, ...], list[Entry]] = {}
+    for entry in found.entries:
+        if entry.waves is not None:
+            groups.setdefault(entry.waves.waves, []).append(entry)
+    lines = [_line(waves, entries) for waves, entries in groups.items()]
+    return tuple(sorted(lines, key=lambda line: [wave or 0 for wave in reversed(line.waves)]))
+
+
+def _line(waves: tuple[int | None, ...], entries: Sequence[Entry]) -> WaveLine:
+    parameter = next((entry.leading.parameter for entry in entries if entry.leading is not None), "")
+    sizes = sorted({entry.leading.size for entry in entries if entry.leading is not None})
+    tiles = sorted({entry.tiles[0][1] for entry in entries if entry.tiles})
+    parts = [
+        f"{parameter} of {', '.join(map(str, sizes))} B" if parameter else "any type",
+        *([f"tiles of {tiles[0]:,}" if len(tiles) == 1 else f"tiles of {tiles[0]:,} to {tiles[-1]:,}"] if tiles else []),
+    ]
+    words = () if not all(entry.words for entry in entries) else tuple(dict.fromkeys(w for e in entries for w in e.words))
+    return WaveLine(", ".join(parts), waves, words, sum(entry.keys for entry in entries))
+
+
+def waves_figure(found: AlgorithmReport) -> Plot | None:
+    """The chart; None where no launch is known. Of many lines it has the lowest, the highest and some between them."""
+    lines = wave_lines(found)
+    known = [wave for line in lines for wave in line.waves if wave]
+    if not known:
+        return None
+    shown = _spread(lines)
+    waves = [entry.waves for entry in found.entries if entry.waves is not None]
+    per_sm = sorted({one.per_sm for one in waves})
+    basis = ", ".join(dict.fromkeys(one.basis for one in waves))
+    launch = "as the dispatcher launches them" if found.planned else "if each block takes one tile"
+    resident = f"{per_sm[0]}" if len(per_sm) == 1 else f"{per_sm[0]} to {per_sm[-1]}"
+    fewer = f"; {len(shown)} of {len(lines)} lines, all in the table" if len(shown) < len(lines) else ""
+    return Plot(
+        id="waves",
+        title="Waves by problem size",
+        summary=f"{launch}, with {resident} blocks a SM ({basis}){fewer}",
+        x_title=found.counted,
+        y_title="waves",
+        x_ticks=category_ticks([compact(size) for size in PROBLEM_SIZES], 6),
+        y_ticks=power_ticks(known),
+        series=tuple(
+            Series(line.name, Look.LINE, number, tuple(_marks(line, found.counted)))
+            for number, line in enumerate(shown)
+        ),
+    )
+
+
+def _spread(lines: tuple[WaveLine, ...]) -> tuple[WaveLine, ...]:
+    if len(lines) <= _MOST_LINES:
+        return lines
+    last = len(lines) - 1
+    return tuple(lines[round(number * last / (_MOST_LINES - 1))] for number in range(_MOST_LINES))
+
+
+def _marks(line: WaveLine, counted: str) -> Iterator[Mark]:
+    for at, (size, wave) in enumerate(zip(PROBLEM_SIZES, line.waves, strict=True)):
+        if wave:
+            noun = "wave" if wave == 1 else "waves"
+            yield Mark(at, round(log2(wave), 4), f"{line.name}: {size:,} {counted} in {wave:,} {noun}", line.words)
