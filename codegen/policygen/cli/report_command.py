@@ -34,10 +34,15 @@ def report(session: Session, target: str, output: Path | None, assumed: tuple[st
     from policygen.review.report import reference_target
     from policygen.review.report import report as report_of
     from policygen.review.report_charts import NoChartLibrary
+    from policygen.review.report_charts import chart_library
     from policygen.review.report_page import html
     from policygen.review.subject import subject
 
     project, facts = session.project, assumptions(assumed)
+    try:
+        chart_library()
+    except NoChartLibrary as error:
+        stop([str(error)], NOT_RUN)
     try:
         name = project.target(target, facts).name
     except ValueError as error:
@@ -45,14 +50,14 @@ def report(session: Session, target: str, output: Path | None, assumed: tuple[st
     shown = subject(project, target, (*project.built_algorithms, *project.engine_tables(name)), facts)
     architecture = reference_target(shown)
     reference = None if architecture is None else subject(project, architecture, project.built_algorithms)
-    try:
-        page = html(report_of(shown, reference))
-    except NoChartLibrary as error:
-        stop([str(error)], NOT_RUN)
+    page = html(report_of(shown, reference))
     if output is None:
         click.echo(page, nl=False)
         return
-    output.write_text(page, encoding="utf-8", newline="\n")
+    try:
+        output.write_text(page, encoding="utf-8", newline="\n")
+    except OSError as error:
+        refuse([f"{output}: cannot be written: {error.strerror}"])
     session.say(f"{output}: {len(page.encode()):,} bytes")
 
 

@@ -7,6 +7,7 @@ from math import log2
 from typing import Final
 
 from policygen.model.types import IntType
+from policygen.model.types import StructField
 from policygen.resolve.trace import Held
 from policygen.resolve.trace import Reported
 from policygen.resolve.trace import Shrunk
@@ -14,6 +15,7 @@ from policygen.review.figure import Look
 from policygen.review.figure import Mark
 from policygen.review.figure import Plot
 from policygen.review.figure import Series
+from policygen.review.figure import beside
 from policygen.review.figure import category_ticks
 from policygen.review.figure import compact
 from policygen.review.figure import merged
@@ -44,7 +46,7 @@ def _answers(found: AlgorithmReport) -> Plot | None:
     varying = [f for f in fields if len({entry.resolution.policy[f.name] for entry in found.entries}) > 1]
     shown = varying[:_MOST_FIELDS]
     series = tuple(
-        Series(f.name, Look.DOTS, number, merged(_marks(found, f.name, f.unit, values)))
+        Series(f.name, Look.DOTS, number, merged(_marks(found, f, values, beside(number, len(shown)))))
         for number, f in enumerate(shown)
     )
     known = [int(entry.resolution.policy[f.name]) for f in shown for entry in found.entries]
@@ -64,13 +66,13 @@ def _answers(found: AlgorithmReport) -> Plot | None:
     )
 
 
-def _marks(found: AlgorithmReport, field: str, unit: str, values: list[int]) -> Iterator[Mark]:
+def _marks(found: AlgorithmReport, field: StructField, values: list[int], beside_by: float) -> Iterator[Mark]:
     for entry in found.entries:
-        number = entry.resolution.policy[field]
+        number = entry.resolution.policy[field.name]
         if number > 0:
             for value in entry.first_values:
-                text = f"{field} {number:,}{' ' if unit else ''}{unit} at {value:,}"
-                yield Mark(values.index(value), round(log2(number), 4), text, entry.words)
+                text = f"{field.name} {number:,}{' ' if field.unit else ''}{field.unit} at {value:,}"
+                yield Mark(values.index(value) + beside_by, round(log2(number), 4), text, entry.words)
 
 
 def _needs(found: AlgorithmReport) -> Plot | None:

@@ -120,6 +120,16 @@ def merged(marks: Iterable[Mark]) -> tuple[Mark, ...]:
     return tuple(found.values())
 
 
+def beside(number: int, of: int) -> float:
+    """How far a series stands beside a place of a category axis, so that none hides another.
+
+    Args:
+        number: which series, from 0.
+        of: how many there are.
+    """
+    return (number - (of - 1) / 2) * min(0.14, 0.6 / max(of, 1))
+
+
 def linear_ticks(most: int) -> tuple[Tick, ...]:
     """Five round numbers or so from 0 to the first that is not below `most`."""
     rough = max(most, 1) / 4
@@ -152,3 +162,8 @@ def compact(number: int) -> str:
         if number >= unit:
             return f"{number / (unit if name != 'k' else 1000):.3g}{name}"
     return str(number)
+
+
+def percent(value: int, of: int) -> str:
+    """A share for people: what is something is never told as nothing."""
+    return "under 1%" if 0 < value / of < 0.01 else f"{value / of:.0%}"

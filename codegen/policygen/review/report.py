@@ -9,16 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from collections.abc import Mapping
 from typing import Any
-from typing import TypeAlias
 
 from attrs import frozen
 
 from policygen.fold.table import Row
 from policygen.model.facts import EffectiveFact
 from policygen.model.record import Record
-from policygen.model.types import RecordType
-from policygen.model.types import Role
-from policygen.model.types import Struct
 from policygen.plan.kernel_resources import KernelResources
 from policygen.plan.occupancy import Occupancy
 from policygen.plan.occupancy import occupancy
@@ -34,15 +30,14 @@ from policygen.review.key_ranges import key_ranges
 from policygen.review.launch_waves import LaunchWaves
 from policygen.review.launch_waves import WaveCounter
 from policygen.review.limits_section import limits_section
+from policygen.review.policy_tiles import Tiles
+from policygen.review.policy_tiles import policy_tiles
 from policygen.review.section import Section
 from policygen.review.subject import Subject
 from policygen.review.weights import Phase
 from policygen.review.weights import by_weight
 from policygen.review.weights import phase_of
 from policygen.spec import Algorithm
-
-Tiles: TypeAlias = tuple[tuple[str, int], ...]
-"""The tiles of a policy: the sub-policy, empty for the policy itself, and the items of a block."""
 
 
 @frozen(eq=False)
@@ -245,9 +240,10 @@ class _Gathered:
     def _entry(self, rows: list[Row], elements: list[tuple[ElementType, ...]]) -> Entry:
         first = rows[0].resolution
         other = self._reference.get(given_text(rows[0].given))
-        struct = self._rules.algorithm.policy
-        tiles = tuple(tiles_of(struct, first.policy))
+        algorithm = self._rules.algorithm
         kernels = tuple(occupancy(self._limits, kernel) for kernel in self._kernels(first))
+        launched = tuple(found.kernel.kernel for found in kernels)
+        tiles = policy_tiles(algorithm, first.policy, launched)
         tile = tiles[0][1] if tiles else None
         return Entry(
             ranges=key_ranges(given_text(row.given) for row in rows),
@@ -257,7 +253,7 @@ class _Gathered:
             resolution=first,
             reference=other,
             tiles=tiles,
-            reference_tiles=() if other is None else tuple(tiles_of(struct, other.policy)),
+            reference_tiles=() if other is None else policy_tiles(algorithm, other.policy, launched),
             kernels=kernels,
             waves=None if self._engine else self.waves.of(first, tile, kernels),
             first_values=tuple(dict.fromkeys(value for row in rows if isinstance(value := _first_value(row), int))),
@@ -266,26 +262,6 @@ class _Gathered:
 
 def _first_value(row: Row) -> Any:
     return next(iter(row.given.values()), None)
-
-
-def tiles_of(struct: Struct, policy: Mapping[str, Any], at: str = "") -> Iterator[tuple[str, int]]:
-    """The tiles of a policy: threads times items of each part that has both.
-
-    Args:
-        struct: the type of the policy.
-        policy: its fields.
-        at: the dotted path of the part.
-    """
-    counts: dict[Role, int] = {}
-    for field in struct.fields:
-        value = policy[field.name]
-        if isinstance(field.type, RecordType):
-            yield from tiles_of(field.type.struct, value, f"{at}.{field.name}" if at else field.name)
-        elif field.role is not None:
-            counts[field.role] = value
-    items = counts.get(Role.THREADS, 0) * counts.get(Role.ITEMS, 0)
-    if items:
-        yield at, items
 
 
 def embedded(found: Report) -> dict[str, Any]:

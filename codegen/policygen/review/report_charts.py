@@ -38,6 +38,7 @@ _COMMON: Final[Mapping[str, Any]] = {
     "no_prefix": True,
     "show_legend": False,
     "margin": 6,
+    "margin_right": 16,
     "spacing": 6,
     "truncate_label": -1,
     "disable_xml_declaration": True,
@@ -61,14 +62,15 @@ def svg(figure: Figure, label: str) -> str:
     Raises:
         NoChartLibrary: pygal is not installed.
     """
-    pygal = _library()
+    pygal = chart_library()
     tree, series = _plot(pygal, figure) if isinstance(figure, Plot) else _bars(pygal, figure)
     width, height = tree.get("viewBox").split()[2:]
     inside = "".join(_Drawing(series).of(tree))
     return f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{escape(label)}">{inside}</svg>'
 
 
-def _library() -> Any:
+def chart_library() -> Any:
+    """Pygal. Raises NoChartLibrary if it is not installed."""
     try:
         import pygal
     except ImportError:
@@ -129,7 +131,8 @@ def _bars(pygal: Any, figure: Bars) -> tuple[Any, list[str]]:
         shares = []
         for name, counts in reversed(figure.bars):
             share = round(100 * counts[number] / sum(counts), 3)
-            shares.append({"value": share, "label": f"{name}: {counts[number]} of {sum(counts)} {part}"} if share else None)
+            text = f"{name}: {counts[number]} of {sum(counts)} {part}"
+            shares.append({"value": share, "label": text} if share else None)
         chart.add(part, shares)
     return chart.render_tree(), [f' class="part k{number}"' for number in range(len(figure.parts))]
 

@@ -21,9 +21,11 @@ from policygen.review.figure import Mark
 from policygen.review.figure import Plot
 from policygen.review.figure import Series
 from policygen.review.figure import Tick
+from policygen.review.figure import beside
 from policygen.review.figure import category_ticks
 from policygen.review.figure import linear_ticks
 from policygen.review.figure import merged
+from policygen.review.figure import percent
 from policygen.review.figure import power_ticks
 from policygen.review.report import AlgorithmReport
 from policygen.review.report import Entry
@@ -63,8 +65,7 @@ class _SizeAxis:
     def at(self, entry: Entry, number: int, of: int) -> float:
         """The place of an entry in a series; series stand beside one another, so that none hides another."""
         place = self._sizes.index(0 if entry.leading is None else entry.leading.size)
-        spread = min(0.14, 0.6 / max(of, 1))
-        return round(place + (number - (of - 1) / 2) * spread, 3)
+        return round(place + beside(number, of), 3)
 
 
 def _kernel_series(
@@ -105,7 +106,10 @@ def _all_values(series: Iterable[Series]) -> list[float]:
 
 
 def _shared_memory(report: Report, found: AlgorithmReport, axis: _SizeAxis) -> Plot | None:
-    series = _kernel_series(found, axis, lambda one: one.kernel.shared_memory, lambda one: shared_memory_text(one.kernel))
+    def told(one: Occupancy) -> str:
+        return shared_memory_text(one.kernel)
+
+    series = _kernel_series(found, axis, lambda one: one.kernel.shared_memory, told)
     if not series:
         return None
     values = [int(value) for value in _all_values(series)]
@@ -158,7 +162,9 @@ def _of_limit(value: int, limits: Sequence[Series]) -> str:
     if not limits:
         return ""
     limit = int(limits[-1].marks[0].y)
-    return f" of {limit:,}, {value / limit:.0%} at most" if value <= limit else f", more than the {limit:,} that there are"
+    if value > limit:
+        return f", more than the {limit:,} that there are"
+    return f" of {limit:,}, {percent(value, limit)} at most"
 
 
 def _span(values: Sequence[int]) -> str:
@@ -184,8 +190,8 @@ def _tiles(report: Report, found: AlgorithmReport, axis: _SizeAxis) -> Plot | No
                 text = f"{whose}: {path or 'tile'}{size}: {items:,} items"
                 marks[path].append(Mark(x, round(log2(items), 4), text, entry.words))
     series = [
-        Series(f"{path or 'tile'}{suffix}", look, number, merged(marks[path]))
-        for look, marks, suffix in ((Look.RINGS, theirs, ", reference"), (Look.DOTS, own, ""))
+        Series(path or "tile", look, number, merged(marks[path]))
+        for look, marks in ((Look.RINGS, theirs), (Look.DOTS, own))
         for number, path in enumerate(paths)
         if marks[path]
     ]
@@ -207,6 +213,8 @@ def _tiles(report: Report, found: AlgorithmReport, axis: _SizeAxis) -> Plot | No
 
 
 def _against_reference(report: Report, found: AlgorithmReport) -> str:
+    if not any(entry.reference_tiles for entry in found.entries):
+        return f"{report.reference} launches kernels of another kind for these keys"
     tiles = sum(e.keys for e in found.entries if e.reference is not None and e.tiles != e.reference_tiles)
     return f"tiles of {tiles:,} of {found.compared:,} keys differ from {report.reference}"
 
@@ -229,7 +237,7 @@ def _occupancy(found: AlgorithmReport, axis: _SizeAxis) -> Plot | None:
     bound = {(True, True): "; approximate", (True, False): "; upper bounds", (False, True): "; lower bounds"}
     return Plot(
         id="occupancy",
-        title="Occupancy: resident warps of a multiprocessor",
+        title="Occupancy: resident warps of a SM",
         summary=f"{_span([round(value) for value in values])} % of the warps{bound.get((above, below), '')}",
         x_title=axis.title,
         y_title="% of warps",

@@ -25,11 +25,12 @@ from policygen.review.figure import Bars
 from policygen.review.figure import Figure
 from policygen.review.figure import Look
 from policygen.review.figure import compact
+from policygen.review.figure import percent
 from policygen.review.launch_waves import PROBLEM_SIZES
+from policygen.review.policy_tiles import Tiles
 from policygen.review.report import AlgorithmReport
 from policygen.review.report import Entry
 from policygen.review.report import Report
-from policygen.review.report import Tiles
 from policygen.review.report import embedded
 from policygen.review.report_charts import COLOURS
 from policygen.review.report_charts import svg
@@ -125,13 +126,15 @@ def _chart(figure: Figure, name: str) -> dict[str, Any]:
 
 
 def _legend(figure: Figure) -> Iterator[tuple[str, str]]:
-    """Class and name of each series; the kernels' are in one legend above the charts."""
+    """Class and name of each series; the kernels' are in one legend above the charts, and all rings are one."""
     if isinstance(figure, Bars):
         used = [any(counts[number] for _, counts in figure.bars) for number in range(len(figure.parts))]
         yield from ((f"part k{number}", part) for number, part in enumerate(figure.parts) if used[number])
         return
+    if any(series.look is Look.RINGS for series in figure.series):
+        yield Look.RINGS.value, "the reference"
     for series in figure.series:
-        if series.look is Look.LIMIT or not figure.shares_legend:
+        if series.look is Look.LIMIT or not (figure.shares_legend or series.look is Look.RINGS):
             yield f"{series.look.value} c{series.colour % COLOURS}", series.name
 
 
@@ -174,14 +177,14 @@ def _row(report: Report, found: AlgorithmReport, entry: Entry) -> dict[str, Any]
         "point": entry.point,
         "values": [_value(policy[name]) for name in _policy_fields(found)],
         "tiles": _tiles(entry.tiles),
-        "reference": _tiles(entry.reference_tiles) if entry.reference is not None else "none",
+        "reference": _tiles(entry.reference_tiles) if entry.reference is not None else "no policy",
         "other_tiles": entry.tiles != entry.reference_tiles,
         "kernels": [_kernel(report, one) for one in entry.kernels],
     }
 
 
 def _tiles(tiles: Tiles) -> str:
-    return ", ".join(f"{path} {items:,}".strip() for path, items in tiles)
+    return ", ".join(f"{path} {items:,}".strip() for path, items in tiles) or "no tile"
 
 
 def _value(value: object) -> str:
@@ -197,7 +200,7 @@ def _kernel(report: Report, found: Occupancy) -> dict[str, str]:
         "threads": _number(kernel.threads),
         "registers": registers_text(kernel),
         "memory": _number(memory),
-        "share": f"{memory / limit:.0%}" if memory is not None and limit else "unknown",
+        "share": percent(memory, limit) if memory is not None and limit else "unknown",
         "blocks": blocks_text(found),
         "warps": "unknown" if found.warps is None else f"{found.warps} of {found.max_warps}",
         "limited": limiting_text(found),

@@ -47,20 +47,34 @@ def wave_lines(found: AlgorithmReport) -> tuple[WaveLine, ...]:
     for entry in found.entries:
         if entry.waves is not None:
             groups.setdefault(entry.waves.waves, []).append(entry)
-    lines = [_line(waves, entries) for waves, entries in groups.items()]
+    lines = [_line(found, waves, entries) for waves, entries in groups.items()]
     return tuple(sorted(lines, key=lambda line: [wave or 0 for wave in reversed(line.waves)]))
 
 
-def _line(waves: tuple[int | None, ...], entries: Sequence[Entry]) -> WaveLine:
-    parameter = next((entry.leading.parameter for entry in entries if entry.leading is not None), "")
-    sizes = sorted({entry.leading.size for entry in entries if entry.leading is not None})
+def _line(found: AlgorithmReport, waves: tuple[int | None, ...], entries: Sequence[Entry]) -> WaveLine:
+    parts = [f"{name} of {', '.join(map(str, sizes))} B" for name, sizes in _sizes(entries).items()]
     tiles = sorted({entry.tiles[0][1] for entry in entries if entry.tiles})
-    parts = [
-        f"{parameter} of {', '.join(map(str, sizes))} B" if parameter else "any type",
-        *([f"tiles of {tiles[0]:,}" if len(tiles) == 1 else f"tiles of {tiles[0]:,} to {tiles[-1]:,}"] if tiles else []),
-    ]
-    words = () if not all(entry.words for entry in entries) else tuple(dict.fromkeys(w for e in entries for w in e.words))
-    return WaveLine(", ".join(parts), waves, words, sum(entry.keys for entry in entries))
+    if tiles and not found.planned:
+        parts.append(f"tiles of {tiles[0]:,}" if len(tiles) == 1 else f"tiles of {tiles[0]:,} to {tiles[-1]:,}")
+    words = tuple(dict.fromkeys(word for entry in entries for word in entry.words))
+    return WaveLine(
+        name=", ".join(parts) or "any type",
+        waves=waves,
+        words=words if all(entry.words for entry in entries) else (),
+        keys=sum(entry.keys for entry in entries),
+    )
+
+
+def _sizes(entries: Sequence[Entry]) -> dict[str, list[int]]:
+    """The sizes of each element type; of two with the same sizes, such as input and output, the first."""
+    found: dict[str, list[int]] = {}
+    for element in (element for entry in entries for element in entry.elements):
+        found.setdefault(element.parameter, []).append(element.size)
+    distinct: dict[str, list[int]] = {}
+    for name, sizes in found.items():
+        if (ordered := sorted(set(sizes))) not in distinct.values() and any(ordered):
+            distinct[name] = ordered
+    return distinct
 
 
 def waves_figure(found: AlgorithmReport) -> Plot | None:
