@@ -44,7 +44,7 @@
     for (const body of document.querySelectorAll(".overview tbody")) {
       body.hidden = !body.querySelector("tr[data-of]:not([hidden])");
     }
-    output.textContent = `${shown.size} of ${sections.length} algorithms and tables, ${policies} rows of policies`;
+    output.textContent = `${shown.size} of ${sections.length} algorithms and tables, ${policies} ${policies === 1 ? "row" : "rows"} of policies`;
     document.body.dataset.ready = "";
   };
 

@@ -291,6 +291,20 @@ def test_a_missing_library_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.stderr == "charts need pygal: pip install 'policygen[report]'\n"
 
 
+def test_the_data_without_the_page_need_no_charts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pygal", None)
+    assert json.loads(run("--target", "sm_90", "--format", "json").stdout) == data_of("sm_90")
+
+
+def test_lines_of_waves_have_names_of_their_own() -> None:
+    for one in report_of("bi100").algorithms:
+        plot = next((figure for figure in figures(report_of("bi100"), one) if figure.id == "waves"), None)
+        if plot is not None:
+            assert isinstance(plot, Plot)
+            names = [series.name for series in plot.series]
+            assert len(set(names)) == len(names)
+
+
 def test_bad_names_and_files_are_refused(tmp_path: Path) -> None:
     assert run("--target", "bi10").stderr == 'unknown target "bi10"; did you mean "bi100"?\n'
     result = run("--target", "sm_90", "--output", str(tmp_path / "none" / "page.html"))

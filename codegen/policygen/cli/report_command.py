@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
@@ -21,7 +22,7 @@ from policygen.cli.session import stop
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Write the page to this file; to standard output by default.",
+    help="Write the answer to this file; to standard output by default.",
 )
 @ASSUME
 def report(session: Session, target: str, output: Path | None, assumed: tuple[str, ...]) -> None:
@@ -29,8 +30,10 @@ def report(session: Session, target: str, output: Path | None, assumed: tuple[st
 
     Shared memory and registers stand against the limits, tiles against the reference, waves against the problem size;
     kinds of evidence are told apart. The file loads nothing, filters by algorithm and type, and is the same for the
-    same specs to the byte. Needs pygal: pip install 'policygen[report]'.
+    same specs to the byte. Needs pygal: pip install 'policygen[report]'. With --format json the answer is all policies,
+    as the page has them in its data.
     """
+    from policygen.review.report import embedded
     from policygen.review.report import reference_target
     from policygen.review.report import report as report_of
     from policygen.review.report_charts import NoChartLibrary
@@ -40,7 +43,8 @@ def report(session: Session, target: str, output: Path | None, assumed: tuple[st
 
     project, facts = session.project, assumptions(assumed)
     try:
-        chart_library()
+        if not session.as_json:
+            chart_library()
     except NoChartLibrary as error:
         stop([str(error)], NOT_RUN)
     try:
@@ -50,7 +54,8 @@ def report(session: Session, target: str, output: Path | None, assumed: tuple[st
     shown = subject(project, target, (*project.built_algorithms, *project.engine_tables(name)), facts)
     architecture = reference_target(shown)
     reference = None if architecture is None else subject(project, architecture, project.built_algorithms)
-    page = html(report_of(shown, reference))
+    found = report_of(shown, reference)
+    page = json.dumps(embedded(found), indent=2) + "\n" if session.as_json else html(found)
     if output is None:
         click.echo(page, nl=False)
         return
@@ -61,4 +66,4 @@ def report(session: Session, target: str, output: Path | None, assumed: tuple[st
     session.say(f"{output}: {len(page.encode()):,} bytes")
 
 
-command = make_command(report, ("html",))
+command = make_command(report, ("html", "json"))

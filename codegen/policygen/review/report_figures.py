@@ -96,9 +96,9 @@ def kernel_names(found: AlgorithmReport) -> tuple[str, ...]:
     return tuple(kernel.name for kernel in found.algorithm.kernels if kernel.name in launched)
 
 
-def _limit_line(name: str, value: int, axis: _SizeAxis) -> Series:
+def _limit_line(name: str, colour: int, value: int, axis: _SizeAxis) -> Series:
     ends = (axis.ticks[0][0] - 0.4, axis.ticks[-1][0] + 0.4)
-    return Series(name, Look.LIMIT, 0, tuple(Mark(x, value, f"{name}: {value:,}") for x in ends))
+    return Series(name, Look.LIMIT, colour, tuple(Mark(x, value, f"{name}: {value:,}") for x in ends))
 
 
 def _all_values(series: Iterable[Series]) -> list[float]:
@@ -115,7 +115,11 @@ def _shared_memory(report: Report, found: AlgorithmReport, axis: _SizeAxis) -> P
     values = [int(value) for value in _all_values(series)]
     opts_in = any(kernel.kernel.dynamic_smem for entry in found.entries for kernel in entry.kernels)
     names = ("max_smem_per_block", *(("max_smem_per_block_optin",) if opts_in else ()))
-    limits = tuple(_limit_line(name, limit, axis) for name in names if (limit := report.limit(name)) is not None)
+    limits = tuple(
+        _limit_line(name, number, limit, axis)
+        for number, name in enumerate(names)
+        if (limit := report.limit(name)) is not None
+    )
     most = int(max([*values, *_all_values(limits)]))
     unknown = "" if limits else "; the limit is not known"
     return Plot(
@@ -138,7 +142,7 @@ def _registers(report: Report, found: AlgorithmReport, axis: _SizeAxis) -> Plot 
         return None
     values = [int(value) for value in _all_values(series)]
     limit = report.limit("max_registers_per_thread")
-    limits = () if limit is None else (_limit_line("max_registers_per_thread", limit, axis),)
+    limits = () if limit is None else (_limit_line("max_registers_per_thread", 0, limit, axis),)
     notes = [f"{_span(values)} registers{_of_limit(max(values), limits)}"]
     if any(kernel.kernel.registers_are is EvidenceKind.DERIVED for kernel in kernels):
         notes.append("a model's upper bound")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from attrs import frozen
 from policygen import __version__
 from policygen.emit.templates import template
 from policygen.model.dimensions import format_value
+from policygen.plan.kernel_resources import KernelResources
 from policygen.plan.occupancy import Occupancy
 from policygen.resolve.occupancy import blocks_text
 from policygen.resolve.occupancy import limiting_text
@@ -140,21 +142,28 @@ def _legend(figure: Figure) -> Iterator[tuple[str, str]]:
 
 def _overview(report: Report, found: AlgorithmReport) -> dict[str, Any]:
     """What one line of the overview says; hundredths of a limit only where both are known."""
-    kernels = [kernel for entry in found.entries for kernel in entry.kernels]
-    memory = [one.kernel.shared_memory for one in kernels if one.kernel.shared_memory is not None]
-    registers = [one.kernel.registers for one in kernels if one.kernel.registers is not None]
+    kernels = [one.kernel for entry in found.entries for one in entry.kernels]
+    most_registers = report.limit("max_registers_per_thread")
     return {
-        "shared_memory": _share(memory, report.limit("max_smem_per_block")),
-        "registers": _share(registers, report.limit("max_registers_per_thread")),
+        "shared_memory": _most((kernel.shared_memory, _memory_limit(report, kernel)) for kernel in kernels),
+        "registers": _most((kernel.registers, most_registers) for kernel in kernels),
         "words": " ".join(_words(found)),
     }
 
 
-def _share(values: Sequence[int], limit: int | None) -> tuple[int, str] | None:
-    if not values or not limit:
+def _most(values: Iterable[tuple[int | None, int | None]]) -> tuple[int, str] | None:
+    """The value that takes most of its limit: hundredths of it, 100 at the most, and both as text."""
+    known = [(value, limit) for value, limit in values if value is not None and limit]
+    if not known:
         return None
-    most = max(values)
-    return min(100, round(100 * most / limit)), f"{most:,} of {limit:,}"
+    value, limit = max(known, key=lambda pair: pair[0] / pair[1])
+    return min(100, round(100 * value / limit)), f"{value:,} of {limit:,}"
+
+
+def _memory_limit(report: Report, kernel: KernelResources) -> int | None:
+    """What a block of a kernel may have: one with dynamic shared memory opts in to more, where that is known."""
+    more = report.limit("max_smem_per_block_optin") if kernel.dynamic_smem else None
+    return report.limit("max_smem_per_block") if more is None else more
 
 
 def _words(found: AlgorithmReport) -> tuple[str, ...]:
@@ -177,14 +186,14 @@ def _row(report: Report, found: AlgorithmReport, entry: Entry) -> dict[str, Any]
         "point": entry.point,
         "values": [_value(policy[name]) for name in _policy_fields(found)],
         "tiles": _tiles(entry.tiles),
-        "reference": _tiles(entry.reference_tiles) if entry.reference is not None else "no policy",
+        "reference": "no policy" if entry.reference is None else _tiles(entry.reference_tiles) or "of other kernels",
         "other_tiles": entry.tiles != entry.reference_tiles,
         "kernels": [_kernel(report, one) for one in entry.kernels],
     }
 
 
 def _tiles(tiles: Tiles) -> str:
-    return ", ".join(f"{path} {items:,}".strip() for path, items in tiles) or "no tile"
+    return ", ".join(f"{path} {items:,}".strip() for path, items in tiles)
 
 
 def _value(value: object) -> str:
@@ -194,7 +203,7 @@ def _value(value: object) -> str:
 def _kernel(report: Report, found: Occupancy) -> dict[str, str]:
     kernel = found.kernel
     memory = kernel.shared_memory
-    limit = report.limit("max_smem_per_block")
+    limit = _memory_limit(report, kernel)
     return {
         "name": kernel.kernel,
         "threads": _number(kernel.threads),

@@ -53,9 +53,12 @@ def wave_lines(found: AlgorithmReport) -> tuple[WaveLine, ...]:
 
 def _line(found: AlgorithmReport, waves: tuple[int | None, ...], entries: Sequence[Entry]) -> WaveLine:
     parts = [f"{name} of {', '.join(map(str, sizes))} B" for name, sizes in _sizes(entries).items()]
-    tiles = sorted({entry.tiles[0][1] for entry in entries if entry.tiles})
-    if tiles and not found.planned:
-        parts.append(f"tiles of {tiles[0]:,}" if len(tiles) == 1 else f"tiles of {tiles[0]:,} to {tiles[-1]:,}")
+    # without a plan the first tile is what a block takes; with one, which tile it is depends on the size
+    counts = [[items for _, items in entry.tiles] for entry in entries if entry.tiles]
+    tiles = sorted({max(items) if found.planned else items[0] for items in counts})
+    if tiles:
+        of = "up to" if found.planned else "of"
+        parts.append(f"tiles {of} {tiles[0]:,}" if len(tiles) == 1 else f"tiles {of} {tiles[0]:,} to {tiles[-1]:,}")
     words = tuple(dict.fromkeys(word for entry in entries for word in entry.words))
     return WaveLine(
         name=", ".join(parts) or "any type",
