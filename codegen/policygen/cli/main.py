@@ -35,6 +35,7 @@ COMMANDS = {
     "parity": "Compare the reference points with CCCL's own selectors.",
     "plan": "Give the launch of an algorithm for a problem size: tiles, grid, temporary bytes, waves.",
     "prove": "Compile CUB's kernels with the policies, and hold the models against the compiler's figures.",
+    "report": "Write a page of charts that shows a target.",
     "resolve": "Give the policy for a key, or for many.",
     "validate": "Execute a target's policies with reference kernels.",
     "what-if": "Say which policies would change if a fact were another.",
