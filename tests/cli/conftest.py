@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 
@@ -37,7 +38,9 @@ def packaged_spec(files: tuple[SpecFile, ...]) -> Spec:
     return load_spec(files)
 
 
-def spec_of(files: tuple[SpecFile, ...]) -> Spec:
+def spec_of(files: tuple[SpecFile, ...], only: Collection[str] | None = None) -> Spec:
+    if only is not None:
+        return load_spec(files, only)
     return (packaged_spec if all(file.name.startswith("policygen/specs/") for file in files) else load_spec)(files)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 from cli.conftest import FILES
@@ -84,3 +85,70 @@ def test_targets_beyond_the_listed_are_compared_too(run: Run, built: Path) -> No
     result = run("check")
     assert (result.exit_code, result.stdout) == (1, "edited: include/policygen/sm_87/tuning.cuh\n")
     assert "`policygen build --target sm_87`" in result.stderr
+
+
+def add_gates(folder: Path, text: str) -> None:
+    settings = folder / "policygen.toml"
+    settings.write_text(f"{settings.read_text(encoding='utf-8')}[gates]\n{text}\n", encoding="utf-8")
+
+
+def test_gates_fail_a_check_without_drift(run: Run, built: Path) -> None:
+    add_gates(
+        built, 'forbidden = ["^bi100: conflict: max_smem"]\nmax_utilisation = { bi100 = { shared-memory = 0.9 } }'
+    )
+    result = run("check")
+    assert result.exit_code == 1
+    assert [line.split(": ")[:2] for line in result.stdout.splitlines()] == [
+        ["gate", "max_utilisation"],
+        ["gate", "forbidden"],
+    ]
+    assert "bi100 scan shared-memory: 45,072 of 49,152 bytes" in result.stdout
+    assert result.stderr == "11 generated files are what the specs say\n"
+    gates = json.loads(run("check", "--format", "json").stdout)["gates"]
+    assert [gate["gate"] for gate in gates] == ["max_utilisation", "forbidden"]
+    assert (gates[0]["need"], gates[0]["limit"]) == (45072, 49152)
+
+
+def test_gates_that_pass(run: Run, built: Path) -> None:
+    add_gates(built, 'evidence = ["literal"]\nmax_utilisation = { bi100 = { shared-memory = 0.92 } }')
+    result = run("check")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert json.loads(run("check", "--format", "json").stdout)["gates"] == []
+
+
+def test_pinned_fields_are_compared_with_a_base(run: Run, built: Path) -> None:
+    commit(built, "as it was")
+    add_gates(built, 'pinned = ["bi100 reduce multi_tile.items_per_thread"]')
+    change_spec()
+    assert run("build", "--all").exit_code == 0
+    result = run("check")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr.startswith("pinned fields are not compared; name an earlier revision with --base REV\n")
+    result = run("check", "--base", "HEAD")
+    assert result.exit_code == 1
+    assert "gate: pinned: bi100 reduce multi_tile.items_per_thread 24 -> 16 for" in result.stdout
+    assert "because of specs/targets/bi100.toml:" in result.stdout
+    data = json.loads(run("check", "--base", "HEAD", "--format", "json").stdout)
+    assert {gate["gate"] for gate in data["gates"]} == {"pinned"}
+    commit(built, "changed")
+    assert run("check", "--base", "HEAD").exit_code == 0
+
+
+def test_a_base_that_is_none(run: Run, built: Path) -> None:
+    add_gates(built, 'pinned = ["bi100 reduce multi_tile"]')
+    result = run("check", "--base", "nowhere")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "nowhere is neither a folder with a policygen.toml nor a revision that git has" in result.stderr
+
+
+def test_gates_about_nothing_are_bad_input(run: Run, built: Path) -> None:
+    add_gates(built, 'pinned = ["bi100 reduce multi_tiles"]')
+    result = run("check")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert 'policygen.toml:5: gates.pinned[0]: unknown field "multi_tiles"; did you mean "multi_tile"?' in result.stderr
+
+
+def commit(folder: Path, message: str) -> None:
+    name = ("-c", "user.name=policygen", "-c", "user.email=policygen@localhost")
+    for command in (("init", "-q"), ("add", "-A"), (*name, "commit", "-q", "-m", message)):
+        subprocess.run(("git", *command), cwd=folder, check=True)

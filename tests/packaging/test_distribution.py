@@ -75,5 +75,5 @@ def test_sdist_holds_what_the_tests_and_the_licence_need(distributions: dict[str
     with tarfile.open(distributions["sdist"]) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     needed = {"LICENSE", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "constraints.txt", "policygen.toml"}
-    assert needed | {"scripts/test", "tests/packaging/test_distribution.py"} <= names
+    assert needed | {".pre-commit-hooks.yaml", "scripts/test", "tests/packaging/test_distribution.py"} <= names
     assert not any(name.startswith((".venv", ".git/", "shared/")) for name in names)

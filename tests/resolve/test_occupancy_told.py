@@ -123,12 +123,12 @@ def test_a_kernel_as_data(packaged: Project) -> None:
 def test_an_explanation_has_a_line_for_each_kernel_that_it_is_given(packaged: Project) -> None:
     resolver = packaged.resolver("sm_90", "reduce")
     resolution = resolver.resolve(SUM)
-    assert not any(line.startswith("occupancy: ") for line in explanation(resolver.rules, resolution).lines())
+    assert not any(line.startswith("occupancy: ") for line in explanation(packaged.spec, resolver, resolution).lines())
     kernels = (
         KernelResources(kernel="DeviceReduceKernel", threads=256, registers=32, static_smem=44),
         KernelResources(kernel="DeviceReduceSingleTileKernel", threads=256, registers=40, static_smem=44),
     )
-    told = explanation(resolver.rules, resolution, kernels)
+    told = explanation(packaged.spec, resolver, resolution, kernels)
     lines = [line for line in told.lines() if line.startswith("occupancy: ")]
     assert [line.split(" a SM")[0] for line in lines] == [
         "occupancy: DeviceReduceKernel: 8 blocks",

@@ -31,10 +31,11 @@ def explain(
     from policygen.prove.resources import KernelUse
     from policygen.resolve.explanation import explanation
 
-    resolver = resolver_for(session, target, algorithm, assumed)
+    project = session.project.about(algorithm)
+    resolver = resolver_for(project, target, algorithm, assumed)
     resolution = resolve_one(resolver, key_parts)
-    use = KernelUse(resolver.rules, session.project.evidence(resolver.rules.target, algorithm))
-    told = explanation(resolver.rules, resolution, use.of(resolution))
+    use = KernelUse(resolver.rules, project.evidence(resolver.rules.target, algorithm))
+    told = explanation(project.spec, resolver, resolution, use.of(resolution))
     if session.as_json:
         session.answer(told.as_dict())
         return

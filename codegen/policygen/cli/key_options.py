@@ -10,13 +10,13 @@ from typing import Any
 import click
 
 from policygen.cli.session import FAILED
-from policygen.cli.session import Session
 from policygen.cli.session import assumptions
 from policygen.cli.session import refuse
 from policygen.cli.session import stop
 
 if TYPE_CHECKING:
     from policygen.model.types import Type
+    from policygen.project import Project
     from policygen.resolve.resolver import Resolution
     from policygen.resolve.resolver import Resolver
     from policygen.spec import Algorithm
@@ -35,12 +35,11 @@ _MOST_DIGITS = 40
 """More than any domain needs, and few enough to be shown in a message."""
 
 
-def resolver_for(session: Session, target: str, algorithm: str, assumed: tuple[str, ...]) -> Resolver:
+def resolver_for(project: Project, target: str, algorithm: str, assumed: tuple[str, ...]) -> Resolver:
     """The resolver that the options name. Ends with status 2 for names that are none, each with the nearest."""
     from policygen.project import UnknownAlgorithm
 
     facts = assumptions(assumed)
-    project = session.project
     problems: list[str] = []
     try:
         project.target(target, facts)

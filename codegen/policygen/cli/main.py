@@ -28,7 +28,7 @@ from policygen.cli.session import one_line
 COMMANDS = {
     "audit": "Show a target's limits, and what its kernels take of them.",
     "build": "Write headers and Python tables for targets.",
-    "check": "Say whether the generated files are what the specs say.",
+    "check": "Say whether the generated files are what the specs say, and whether the gates pass.",
     "diff": "Say which policies differ between two revisions, and why.",
     "explain": "Tell how a policy came about, step by step.",
     "list": "List targets, algorithms, points, or where headers are.",

@@ -50,7 +50,7 @@ def resolve(
     """
     if keys is not None and key_parts:
         refuse(["give either --key or --keys, not both"])
-    resolver = resolver_for(session, target, algorithm, assumed)
+    resolver = resolver_for(session.project, target, algorithm, assumed)
     if keys is not None:
         failed = False
         for line in _answers(resolver, keys):

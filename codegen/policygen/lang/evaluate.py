@@ -75,7 +75,7 @@ class LazyNames(dict[str, Any]):
         return value
 
 
-class _Bound(dict[str, Any]):
+class Bound(dict[str, Any]):
     """An environment with a few names of its own in front of another."""
 
     def __init__(self, outer: Environment) -> None:
@@ -221,7 +221,7 @@ def _quantifier(expr: Quantifier) -> Evaluator:
     combine: Callable[[list[Any]], Any] = sum if expr.kind == "sum" else min if expr.kind == "min" else max
 
     def run(names: Environment) -> Any:
-        bound = _Bound(names)
+        bound = Bound(names)
         values = [] if start is None else [start(names)]
         for element in over(names):
             bound[variable] = element
@@ -238,7 +238,7 @@ def _all_or_any(expr: Quantifier) -> Evaluator:
     decisive = expr.kind == "any"
 
     def run(names: Environment) -> bool:
-        bound = _Bound(names)
+        bound = Bound(names)
         for element in over(names):
             bound[variable] = element
             if (condition is None or condition(bound)) and bool(body(bound)) is decisive:
@@ -253,7 +253,7 @@ def _fold(expr: Fold) -> Evaluator:
     accumulator, variable = expr.accumulator, expr.variable
 
     def run(names: Environment) -> Any:
-        bound = _Bound(names)
+        bound = Bound(names)
         total = start(names)
         for element in over(names):
             bound[accumulator], bound[variable] = total, element

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import keyword
 import re
+from collections.abc import Callable
 from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
 from pathlib import PurePosixPath
 from typing import Any
@@ -20,6 +22,9 @@ from cattrs import ForbiddenExtraKeysError
 from cattrs.gen import make_dict_structure_fn
 from cattrs.gen import override
 
+from policygen.loading.gate_settings import READERS
+from policygen.loading.gate_settings import GateSettings
+from policygen.loading.gate_settings import SettingError
 from policygen.loading.toml_positions import KeyPath
 from policygen.loading.toml_source import TomlSource
 from policygen.loading.toml_source import read_toml
@@ -61,11 +66,13 @@ class ProjectRoot:
         folder: The absolute path of the folder that holds `policygen.toml`.
         settings: What the file says.
         source: The file as read, for the line of a setting that proves wrong later on.
+        gates: What the file asks of a change before `check` passes.
     """
 
     folder: Path
     settings: ProjectSettings
     source: TomlSource = field(eq=False, repr=False)
+    gates: GateSettings = Factory(GateSettings)
 
     @property
     def specs(self) -> Path:
@@ -81,6 +88,7 @@ class ProjectRoot:
 @frozen
 class _ProjectDocument:
     project: ProjectSettings
+    gates: GateSettings = Factory(GateSettings)
 
 
 def find_project(start: Path) -> ProjectRoot:
@@ -110,7 +118,7 @@ def _read(folder: Path) -> ProjectRoot:
         document = _converter().structure(source.data, _ProjectDocument)
     except ClassValidationError as error:
         raise SpecError(source.problem(path, reason) for path, reason in _reasons(error, ())) from error
-    return ProjectRoot(folder, document.project, source)
+    return ProjectRoot(folder, document.project, source, document.gates)
 
 
 def _converter() -> Converter:
@@ -122,16 +130,24 @@ def _converter() -> Converter:
         "tables_package": _tables_package,
         "tables_distribution": _tables_distribution,
     }
-    overrides: Any = {name: override(struct_hook=hook) for name, hook in hooks.items()}
-    structure_settings = make_dict_structure_fn(ProjectSettings, converter, _cattrs_forbid_extra_keys=True, **overrides)
-
-    def settings(value: object, _: object) -> ProjectSettings:
-        if not isinstance(value, dict):
-            raise ValueError(f"expected a table; write [project] on a line of its own, not {_shown(value)}")
-        return structure_settings(value, ProjectSettings)
-
-    converter.register_structure_hook(ProjectSettings, settings)
+    _register(converter, ProjectSettings, "project", hooks)
+    _register(converter, GateSettings, "gates", READERS)
     return converter
+
+
+def _register(
+    converter: Converter, table: type[Any], name: str, hooks: Mapping[str, Callable[[object, object], object]]
+) -> None:
+    """Has a table read key by key, each by its own hook."""
+    overrides: Any = {key: override(struct_hook=hook) for key, hook in hooks.items()}
+    structure = make_dict_structure_fn(table, converter, _cattrs_forbid_extra_keys=True, **overrides)
+
+    def read(value: object, _: object) -> Any:
+        if not isinstance(value, dict):
+            raise ValueError(f"expected a table; write [{name}] on a line of its own, not {_shown(value)}")
+        return structure(value, table)
+
+    converter.register_structure_hook(table, read)
 
 
 def _reasons(error: ClassValidationError, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
@@ -142,6 +158,8 @@ def _reasons(error: ClassValidationError, path: KeyPath) -> Iterator[tuple[KeyPa
             yield from _reasons(cause, inner)
         elif isinstance(cause, KeyError):
             yield inner, "missing; add this key"
+        elif isinstance(cause, SettingError):
+            yield (*inner, *cause.path), str(cause)
         else:
             yield inner, str(cause)
     for cause in others:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from attrs import evolve
 from attrs import frozen
 
 from policygen.lang.tree import Scope
 from policygen.loading import definitions
+from policygen.loading.about import subject_of
+from policygen.loading.about import used_algorithms
 from policygen.loading.algorithm import load_algorithm
 from policygen.loading.collector import Collector
 from policygen.loading.engine_tables import read_shapes
@@ -63,17 +67,23 @@ def spec_files(folders: Sequence[tuple[Path, str]]) -> tuple[SpecFile, ...]:
     return (*vocabularies, *(found[inside] for inside in sorted(found)))
 
 
-def load_spec(files: Sequence[SpecFile]) -> Spec:
+def load_spec(files: Sequence[SpecFile], only: Collection[str] | None = None) -> Spec:
     """Reads spec files.
 
+    Args:
+        files: all of a project.
+        only: the algorithms and tables that are asked about, with what they build on; None for all. The spec has no
+            others then, nor rules of targets for others. Files about others are not read, their problems not found.
+
     Raises:
-        SpecError: with every problem of every file.
+        SpecError: with every problem of every file that was read.
     """
-    return _SpecReader(files).read()
+    return _SpecReader(files, only).read()
 
 
 class _SpecReader:
-    def __init__(self, files: Sequence[SpecFile]) -> None:
+    def __init__(self, files: Sequence[SpecFile], only: Collection[str] | None) -> None:
+        self._only = only
         self._problems: list[Problem] = []
         self._sources: dict[str, list[TomlSource]] = {
             "vocabulary": [],
@@ -84,8 +94,14 @@ class _SpecReader:
             "model": [],
         }
         self._reference_of: dict[str, str] = {}
+        self._reference_names: dict[str, None] = {}
         for file in files:
-            self._open(file)
+            folders = file.path.parts
+            if len(folders) >= 3 and folders[-3] == "references":
+                self._reference_names[folders[-2]] = None
+            subject = None if only is None else subject_of(file.path)
+            if only is None or subject is None or subject in only:
+                self._open(file)
 
     def _open(self, file: SpecFile) -> None:
         try:
@@ -97,7 +113,7 @@ class _SpecReader:
         if folders[-1] == "vocabulary.toml":
             self._sources["vocabulary"].append(source)
         elif folders[-2] in ("algorithms", "targets"):
-            self._sources[folders[-2]].append(source)
+            self._sources[folders[-2]].append(self._with_rules(source) if folders[-2] == "targets" else source)
         elif folders[-2:] == ["engine", "model.toml"]:
             self._sources["model"].append(source)
         elif "engine" in folders[-3:-1]:
@@ -105,6 +121,13 @@ class _SpecReader:
         elif len(folders) >= 3 and folders[-3] == "references":
             self._sources["references"].append(source)
             self._reference_of[source.file] = folders[-2]
+
+    def _with_rules(self, target: TomlSource) -> TomlSource:
+        """A target with the rules that are asked about."""
+        rules = target.data.get("rules")
+        if self._only is None or not isinstance(rules, dict):
+            return target
+        return evolve(target, data={**target.data, "rules": {n: r for n, r in rules.items() if n in self._only}})
 
     def read(self) -> Spec:
         vocabulary = self._vocabulary()
@@ -175,12 +198,12 @@ class _SpecReader:
     def _references(
         self, vocabulary: Vocabulary, algorithms: Mapping[str, Algorithm]
     ) -> Mapping[str, Mapping[str, RuleSet]]:
-        found: dict[str, dict[str, RuleSet]] = {}
+        found: dict[str, dict[str, RuleSet]] = {name: {} for name in self._reference_names}
         for source in self._sources["references"]:
             collector = self._collector(source, vocabulary)
             _refuse_unknown(collector, source.data, _REFERENCE_KEYS)
             origin = self._reference_of[source.file]
-            rules = found.setdefault(origin, {})
+            rules = found[origin]
             name = source.data.get("algorithm")
             if name not in algorithms:
                 # an algorithm with problems of its own is named there
@@ -223,9 +246,7 @@ def _refuse_unknown(collector: Collector, table: Mapping[str, Any], known: Seque
 
 
 def _used_algorithms(source: TomlSource) -> list[str]:
-    uses, included = source.data.get("use", {}), source.data.get("include", [])
-    used = [u.get("algorithm") for u in uses.values() if isinstance(u, dict)] if isinstance(uses, dict) else []
-    return [str(name) for name in (*used, *(included if isinstance(included, list) else ()))]
+    return used_algorithms(source.data)
 
 
 def _extended_target(source: TomlSource) -> list[str]:

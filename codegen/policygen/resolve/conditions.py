@@ -164,11 +164,11 @@ def _size_limits(point: Point) -> list[Expr]:
 
 def conjuncts(expr: Expr) -> list[Expr]:
     """Conditions that hold together exactly where one does; none for what always holds."""
-    expr = _opened(expr)
+    expr = opened(expr)
     if isinstance(expr, Logic) and expr.op == "and":
         return [e for operand in expr.operands for e in conjuncts(operand)]
     if isinstance(expr, Not):
-        inner = _opened(expr.operand)
+        inner = opened(expr.operand)
         if isinstance(inner, Logic) and inner.op == "or":
             return [e for operand in inner.operands for e in conjuncts(Not(operand))]
         if isinstance(inner, Not):
@@ -176,7 +176,7 @@ def conjuncts(expr: Expr) -> list[Expr]:
     return [] if expr == TRUE else [expr]
 
 
-def _opened(expr: Expr) -> Expr:
+def opened(expr: Expr) -> Expr:
     """The body of a call, where it is a condition that binds no names of its own."""
     if not (isinstance(expr, Apply) and isinstance(expr.type, BoolType)):
         return expr

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from attrs import frozen
 
-from policygen.model.dimensions import format_value
 from policygen.model.facts import EffectiveFact
 from policygen.plan.kernel_resources import KernelResources
 from policygen.plan.limits import Limits
@@ -16,8 +14,65 @@ from policygen.resolve.backends import effect_of
 from policygen.resolve.occupancy import limits_of
 from policygen.resolve.occupancy import occupancy_data
 from policygen.resolve.occupancy import occupancy_line
+from policygen.resolve.occupancy import unknown_limits
+from policygen.resolve.proof import Told
+from policygen.resolve.proof import proof
 from policygen.resolve.resolver import Resolution
+from policygen.resolve.resolver import Resolver
 from policygen.resolve.specialise import Rules
+from policygen.resolve.telling import as_given
+from policygen.resolve.telling import fact_lines
+from policygen.resolve.telling import fact_text
+from policygen.resolve.telling import policy_lines
+from policygen.resolve.telling import step_lines
+from policygen.spec import Spec
+
+
+@frozen
+class Contract:
+    """What an engine may take from one of its tables, and whether anything runs with it.
+
+    Attributes:
+        function: where its Python module has it: `attention.decode`.
+        returns: what the function answers.
+        backend: the feature that runs with it; empty for what the engine computes itself.
+        in_effect: whether something runs with it.
+        reason: why not; of a precompiled kernel that its own numbers are fixed. Empty where it is in effect.
+        units: what each integer of the policy counts, by its name.
+    """
+
+    function: str
+    returns: str
+    backend: str
+    in_effect: bool
+    reason: str
+    units: tuple[tuple[str, str], ...]
+
+    def lines(self) -> list[str]:
+        """The contract as text."""
+        runs = f"runs with {self.backend}" if self.backend else "computed by the engine itself"
+        effect = "in effect" if self.in_effect else f"not in effect: {self.reason}"
+        return [
+            f"contract: {self.function} answers {self.returns}; {runs}; {effect}",
+            f"units: {'; '.join(self._by_unit())}",
+        ]
+
+    def _by_unit(self) -> list[str]:
+        names: dict[str, list[str]] = {}
+        for name, unit in self.units:
+            names.setdefault(unit, []).append(name)
+        return [f"{unit}: {', '.join(of_unit)}" for unit, of_unit in names.items()]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The contract as data."""
+        return {
+            "function": self.function,
+            "returns": self.returns,
+            "backend": self.backend,
+            "in_effect": self.in_effect,
+            "reason": self.reason,
+            "units": dict(self.units),
+        }
 
 
 @frozen
@@ -27,8 +82,9 @@ class Explanation:
     Attributes:
         facts: those that the rules looked at.
         limits: what the target has of threads, registers and shared memory.
+        steps: how the policy came about, from the first point that was tried.
         kernels: what the kernels behind the policy take of them.
-        not_in_effect: of a table of the engine, why nothing runs with the policy; empty where something does.
+        contract: of a table of an engine; None for an algorithm.
     """
 
     target: str
@@ -36,23 +92,37 @@ class Explanation:
     resolution: Resolution
     facts: tuple[EffectiveFact, ...]
     limits: Limits
+    steps: tuple[Told, ...]
     kernels: tuple[KernelResources, ...] = ()
-    not_in_effect: str = ""
+    contract: Contract | None = None
 
     def lines(self) -> list[str]:
         """The explanation as text, a line each."""
         key = ", ".join(f"{name}={as_given(value)}" for name, value in self.resolution.key.as_dict().items())
         found = [f"{self.algorithm} on {self.target}", f"key: {key}"]
-        found += [str(step) for step in self.resolution.trace]
-        found += [f"policy: {line}" for line in _policy_lines(self.resolution.policy.as_dict())]
-        found += [f"not in effect: {self.not_in_effect}"] if self.not_in_effect else []
-        found += [f"occupancy: {occupancy_line(occupancy(self.limits, kernel))}" for kernel in self.kernels]
-        found += [f"fact: {_fact(fact)}" for fact in self.facts]
-        found += [f"conflict: {conflict}" for fact in self.facts for conflict in fact.conflicts]
+        found += step_lines(self.steps)
+        found += policy_lines(self.resolution.policy.as_dict())
+        found += self._point_lines()
+        found += [] if self.contract is None else self.contract.lines()
+        found += self._occupancy_lines()
+        found += fact_lines(self.facts)
         return found
+
+    def _occupancy_lines(self) -> list[str]:
+        resident = [occupancy(self.limits, kernel) for kernel in self.kernels]
+        unknown = dict.fromkeys(name for found in resident for name in unknown_limits(found))
+        told = [f"occupancy: {occupancy_line(found, tell_unknown=False)}" for found in resident]
+        return [*told, f"occupancy: not known of {self.target}: {', '.join(unknown)}"] if unknown else told
+
+    def _point_lines(self) -> list[str]:
+        point = self.resolution.point_rule
+        told = {"from": point.source, "benchmark": point.benchmark, "evidence": point.evidence}
+        parts = [f"{name} {text}" for name, text in told.items() if text]
+        return [f"point: {self.resolution.origin}/{point.id}: {'; '.join(parts)}"] if parts else []
 
     def as_dict(self) -> dict[str, Any]:
         """The explanation as data."""
+        point = self.resolution.point_rule
         return {
             "target": self.target,
             "algorithm": self.algorithm,
@@ -61,48 +131,49 @@ class Explanation:
             "point": {
                 "id": self.resolution.point,
                 "origin": self.resolution.origin,
-                "location": str(self.resolution.point_rule.location),
-                "benchmark": self.resolution.point_rule.benchmark,
-                "reason": self.resolution.point_rule.reason,
-                "source": self.resolution.point_rule.source,
+                "location": str(point.location),
+                "benchmark": point.benchmark,
+                "reason": point.reason,
+                "source": point.source,
+                "evidence": point.evidence,
             },
             "trace": [str(step) for step in self.resolution.trace],
+            "steps": [step.as_dict() for step in self.steps],
             "occupancy": [occupancy_data(occupancy(self.limits, kernel)) for kernel in self.kernels],
-            "not_in_effect": self.not_in_effect,
-            "facts": {fact.name: _fact(fact) for fact in self.facts},
+            "contract": None if self.contract is None else self.contract.as_dict(),
+            "not_in_effect": "" if self.contract is None else self.contract.reason,
+            "facts": {fact.name: fact_text(fact) for fact in self.facts},
             "conflicts": [str(conflict) for fact in self.facts for conflict in fact.conflicts],
         }
 
 
-def explanation(rules: Rules, resolution: Resolution, kernels: tuple[KernelResources, ...] = ()) -> Explanation:
-    """Explains a resolution by the rules that gave it, and how many blocks of its kernels are resident."""
+def explanation(
+    spec: Spec, resolver: Resolver, resolution: Resolution, kernels: tuple[KernelResources, ...] = ()
+) -> Explanation:
+    """Explains a resolution.
+
+    Args:
+        spec: where the ladders are as they were written.
+        resolver: gave the resolution.
+        resolution: what is explained.
+        kernels: what the kernels behind the policy take of a multiprocessor.
+    """
+    rules = resolver.rules
     facts = rules.instance.facts
     used = tuple(facts[name] for name in rules.facts_used if name in facts)
-    effect = effect_of(rules.algorithm, rules.instance)
+    selected = resolver.selected(resolution.key)
+    steps = proof(spec, rules, selected, resolution.policy.as_dict(), resolution.trace)
     limits = limits_of(rules.instance)
-    return Explanation(rules.target, rules.algorithm.name, resolution, used, limits, kernels, effect.reason)
+    return Explanation(
+        rules.target, rules.algorithm.name, resolution, used, limits, tuple(steps), kernels, _contract(rules)
+    )
 
 
-def _fact(fact: EffectiveFact) -> str:
-    if fact.value is None:
-        return f"{fact.name} is not known: {fact.unknown}"
-    text = f"{fact.name} = {format_value(fact.dimension, fact.value)}"
-    if fact.kind is not None and fact.reading is not None:
-        text += f", {fact.kind.value} {fact.reading.date} ({fact.reading.source})"
-    if len(fact.plausible) > 1:
-        text += f"; must hold for {', '.join(format_value(fact.dimension, v) for v in fact.plausible)}"
-    return text
-
-
-def as_given(value: Any) -> str:
-    """A value as one writes it with --key: enumerators bare, lists and records as JSON."""
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def _policy_lines(policy: dict[str, Any], at: str = "") -> list[str]:
-    own = ", ".join(f"{name} {as_given(value)}" for name, value in policy.items() if not isinstance(value, dict))
-    found = [f"{at or 'root'}: {own}"] if own else []
-    for name, value in policy.items():
-        if isinstance(value, dict):
-            found += _policy_lines(value, f"{at}.{name}" if at else name)
-    return found
+def _contract(rules: Rules) -> Contract | None:
+    engine = rules.algorithm.engine
+    if engine is None:
+        return None
+    effect = effect_of(rules.algorithm, rules.instance)
+    units = tuple((field.name, field.unit) for field in rules.algorithm.policy.fields if field.unit)
+    function = f"{engine.module}.{engine.function}"
+    return Contract(function, engine.returns, engine.backend, not effect.reason, effect.reason, units)

@@ -24,16 +24,16 @@ def limits_of(instance: TargetInstance) -> Limits:
     return limits_from_facts({name: fact.value for name, fact in instance.facts.items()})
 
 
-def occupancy_line(found: Occupancy) -> str:
-    """The occupancy of one kernel in one line.
+def occupancy_line(found: Occupancy, *, tell_unknown: bool = True) -> str:
+    """The occupancy of one kernel in one line; with the limits that are not known, unless they are told elsewhere.
 
     `sum: 6 blocks a SM (48 of 64 warps), limited by registers; registers 33 (compiled), margin 7; shared memory 44
     bytes, margin 37,844; one more block with 1 register a thread less`
     """
-    return f"{found.kernel.kernel}: {'; '.join(_parts(found))}"
+    return f"{found.kernel.kernel}: {'; '.join(_parts(found, tell_unknown))}"
 
 
-def _parts(found: Occupancy) -> Iterator[str]:
+def _parts(found: Occupancy, tell_unknown: bool) -> Iterator[str]:
     limiting = limiting_text(found)
     if found.blocks == 0:
         yield f"{'by the model ' if found.at_least else ''}no block fits, for want of {limiting}"
@@ -42,11 +42,16 @@ def _parts(found: Occupancy) -> Iterator[str]:
         yield f"{blocks_text(found)} a SM{warps}" + (f", limited by {limiting}" if limiting else "")
     yield f"registers {registers_text(found.kernel)}{_registers_margin(found)}"
     yield f"shared memory {shared_memory_text(found.kernel)}{_memory_margin(found)}"
-    facts = [name for name in found.unknown if name in LIMIT_NAMES]
+    facts = unknown_limits(found)
     if facts:
-        yield f"not known of the target: {', '.join(facts)}"
+        yield from [f"not known of the target: {', '.join(facts)}"] if tell_unknown else []
     elif found.one_more is not None:
         yield f"{'one more block' if found.blocks else 'one block'} with {_saving(found.kernel, found.one_more)}"
+
+
+def unknown_limits(found: Occupancy) -> list[str]:
+    """The limits of the target that bear on the blocks and are not known."""
+    return [name for name in found.unknown if name in LIMIT_NAMES]
 
 
 def blocks_text(found: Occupancy) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+from typing import Final
 from typing import TypeAlias
 
 from attrs import field
@@ -15,6 +17,90 @@ from policygen.spec import Constraint
 from policygen.spec import Ladder
 from policygen.spec import Neutral
 from policygen.spec import Point
+
+
+@frozen
+class Unmet:
+    """A condition on one value that a key does not meet.
+
+    Attributes:
+        subject: what is looked at: `accum_size`; a whole condition where it is about no single value.
+        value: what it is; empty for a whole condition.
+        wanted: what it would have to be, each a value (`8`) or a comparison (`<= 8`); any of them would do.
+    """
+
+    subject: str
+    value: str
+    wanted: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return unmet_text(self.subject, self.value, self.wanted)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The condition as data."""
+        return {"subject": self.subject, "value": self.value, "wanted": list(self.wanted)}
+
+
+@frozen
+class NotMatched:
+    """A point that was tried and does not answer.
+
+    Attributes:
+        unmet: the first condition that fails; several where any of them would have done.
+        other: why else it does not answer: it is disabled, say. Empty where a condition fails.
+    """
+
+    point: Point
+    unmet: tuple[Unmet, ...] = ()
+    other: str = ""
+
+
+@frozen
+class Tried:
+    """select: a ladder whose points were tried, up to the one that matched or to the end.
+
+    Attributes:
+        entry: the condition of the ladder itself that fails; its points were not tried then.
+        lacks: the feature that the target lacks, and why; empty where that is not the reason.
+        points: those that do not match, in order.
+    """
+
+    ladder: Ladder
+    points: tuple[NotMatched, ...] = ()
+    entry: tuple[Unmet, ...] = ()
+    lacks: str = ""
+
+    def __str__(self) -> str:
+        name = f"{self.ladder.origin}/{self.ladder.id}"
+        if self.lacks:
+            return f"select: the ladder {name} is not entered: {self.lacks}"
+        if self.entry:
+            return f"select: the ladder {name} is not entered: {' and '.join(map(str, self.entry))}"
+        return f"select: not of {name}: {'; '.join(_folded(self.points))}"
+
+
+@frozen
+class Judged:
+    """select: a ladder whose `accept` was judged on the scaled candidate of a point.
+
+    Attributes:
+        accept: the condition as text.
+        unmet: what of it fails; empty where it holds.
+    """
+
+    ladder: Ladder
+    point: Point
+    accept: str
+    unmet: tuple[Unmet, ...]
+
+    def __str__(self) -> str:
+        name = f"{self.ladder.origin}/{self.point.id}"
+        if not self.unmet:
+            return f"select: {name} is accepted once scaled: {self.accept}"
+        return (
+            f"select: {name} is not accepted once scaled ({self.ladder.location}): "
+            f"{' and '.join(map(str, self.unmet))}; the ladder {self.ladder.id} is left"
+        )
 
 
 @frozen
@@ -193,7 +279,9 @@ class Follows:
 
 
 Step: TypeAlias = (
-    Matched
+    Tried
+    | Judged
+    | Matched
     | NotEntered
     | Left
     | Used
@@ -207,6 +295,39 @@ Step: TypeAlias = (
     | Neutralised
     | Follows
 )
+
+_LISTED: Final = 3
+"""Points with the same reason are listed up to so many, and counted beyond."""
+
+
+def unmet_text(subject: str, value: str, wanted: Sequence[str]) -> str:
+    """`accum_size = 4, not 1, 2 or 8`."""
+    if not value:
+        return f"{subject} does not hold"
+    *others, last = wanted
+    choice = f"{', '.join(others)} or {last}" if others else last
+    return f"{subject} = {value}, not {choice}"
+
+
+def _folded(points: Sequence[NotMatched]) -> list[str]:
+    """Points that fail by the same value together: `accum_size = 4, not 1 or 2 (1B, 2B)`."""
+    groups: dict[tuple[tuple[str, str], ...] | str, list[NotMatched]] = {}
+    for point in points:
+        about = point.other or tuple((unmet.subject, unmet.value) for unmet in point.unmet)
+        groups.setdefault(about, []).append(point)
+    found: list[str] = []
+    for about, group in groups.items():
+        if isinstance(about, str):
+            reason = about
+        else:
+            wanted = [dict.fromkeys(w for p in group for w in p.unmet[at].wanted) for at in range(len(about))]
+            reason = " and ".join(
+                unmet_text(subject, value, tuple(w)) for (subject, value), w in zip(about, wanted, strict=True)
+            )
+        ids = [point.point.id for point in group]
+        shown = ", ".join(ids) if len(ids) <= _LISTED else f"{len(ids)} points, {ids[0]} to {ids[-1]}"
+        found.append(f"{reason} ({shown})")
+    return found
 
 
 def reason_of_shrink(step: Shrunk) -> str:

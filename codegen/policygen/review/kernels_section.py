@@ -15,12 +15,12 @@ from policygen.plan.limits import Limits
 from policygen.plan.occupancy import Occupancy
 from policygen.plan.occupancy import occupancy
 from policygen.prove.resources import KernelUse
-from policygen.resolve.explanation import as_given
 from policygen.resolve.occupancy import limiting_text
 from policygen.resolve.occupancy import limits_of
 from policygen.resolve.occupancy import occupancy_data
 from policygen.resolve.occupancy import registers_text
 from policygen.resolve.specialise import Rules
+from policygen.resolve.telling import as_given
 from policygen.review.section import Column
 from policygen.review.section import Row
 from policygen.review.section import Section

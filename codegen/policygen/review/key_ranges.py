@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from attrs import frozen
 
-from policygen.resolve.explanation import as_given
+from policygen.resolve.telling import as_given
 
 Given: TypeAlias = tuple[tuple[str, str], ...]
 """A key as people write it: field and value as text, fields in the order of the spec."""

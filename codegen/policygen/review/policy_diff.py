@@ -17,11 +17,11 @@ from policygen.model.dimensions import format_value
 from policygen.model.record import Record
 from policygen.project import Project
 from policygen.prove.resources import KernelUse
-from policygen.resolve.explanation import as_given
 from policygen.resolve.instance import TargetInstance
 from policygen.resolve.instance import UnknownTarget
 from policygen.resolve.resolver import Resolution
 from policygen.resolve.resolver import Resolver
+from policygen.resolve.telling import as_given
 from policygen.resolve.trace import Reported
 from policygen.review.causes import Causes
 from policygen.review.consequences import Consequence
@@ -170,7 +170,7 @@ class _Comparison:
         self._old = old
         self._new = new
         self._assumed = assumed
-        self._targets = tuple(targets) or tuple(dict.fromkeys((*_members(new), *_members(old))))
+        self._targets = tuple(targets) or tuple(dict.fromkeys((*members(new), *members(old))))
         self._algorithms = tuple(algorithms)
         self._edits = () if old is new else spec_edits(old.sources, new.sources)
         self._causes = Causes(old, new, self._edits)
@@ -204,7 +204,7 @@ class _Comparison:
     def _compared(self, target: str, sides: tuple[TargetInstance | None, TargetInstance | None]) -> Iterator[str]:
         """The algorithms whose policies an edit, or an assumed fact, may have changed."""
         named = [
-            _tables(p, target) if side is not None else ()
+            tables_of(p, target) if side is not None else ()
             for p, side in zip((self._old, self._new), sides, strict=True)
         ]
         for algorithm in dict.fromkeys((*named[1], *named[0])):
@@ -228,7 +228,7 @@ class _Comparison:
     def table(self, side: int, target: str, algorithm: str) -> tuple[Resolver, PolicyTable] | None:
         """The common keys of one side; None where it has no such target or algorithm."""
         project, assumed = ((self._old, None), (self._new, self._assumed))[side]
-        if _instance(project, target, assumed) is None or algorithm not in _tables(project, target):
+        if _instance(project, target, assumed) is None or algorithm not in tables_of(project, target):
             return None
         resolver = project.resolver(target, algorithm, assumed)
         return resolver, policy_table(resolver)
@@ -312,7 +312,7 @@ class _Pair:
                     yield f"{where} {point}: {str(step).removeprefix('constrain: ')}"
 
 
-def _members(project: Project) -> tuple[str, ...]:
+def members(project: Project) -> tuple[str, ...]:
     """The targets that a project lists; of a family with files of its own its architectures."""
     found: list[str] = []
     for name in project.listed_targets:
@@ -324,7 +324,8 @@ def _members(project: Project) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _tables(project: Project, target: str) -> tuple[str, ...]:
+def tables_of(project: Project, target: str) -> tuple[str, ...]:
+    """The algorithms and tables of the engine that are built for a target."""
     return (*project.built_algorithms, *project.engine_tables(target))
 
 

@@ -33,7 +33,7 @@ def project_at(project: Project, revision: str) -> Iterator[Project]:
     """
     folder = Path(revision)
     if (folder / PROJECT_FILE).is_file():
-        yield load(folder)
+        yield load(folder).in_place_of(project)
         return
     root = project.root.folder
     archive = _archive(root, revision)

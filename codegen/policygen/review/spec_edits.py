@@ -74,6 +74,22 @@ def spec_edits(old: Mapping[str, TomlSource], new: Mapping[str, TomlSource]) -> 
     return tuple(found)
 
 
+def table_at(source: TomlSource | None, path: tuple[str, ...]) -> Mapping[str, Any] | None:
+    """The table of a spec file at the path of an edit; None where there is none.
+
+    Args:
+        source: the file; None where a revision does not have it.
+        path: as in `SpecEdit`, ids of tables in brackets.
+    """
+    found: Any = None if source is None else source.data
+    for part in path:
+        if _are_tables(found) and part.startswith("["):
+            found = _named(found).get(part[1:-1], (0, None))[1]
+        else:
+            found = found.get(part) if isinstance(found, dict) else None
+    return found if isinstance(found, dict) else None
+
+
 class _TwoFiles:
     def __init__(self, file: str, old: TomlSource, new: TomlSource) -> None:
         self._file = file
