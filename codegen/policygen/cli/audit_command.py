@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     "algorithms",
     multiple=True,
     metavar="NAME",
-    help="Audit this algorithm; give the option once for each. All by default.",
+    help="Audit this algorithm, or table of the engine; give the option once for each. All by default.",
 )
 @ASSUME
 def audit(session: Session, target: str, algorithms: tuple[str, ...], assumed: tuple[str, ...]) -> None:
@@ -54,7 +54,7 @@ def audit(session: Session, target: str, algorithms: tuple[str, ...], assumed: t
 
 
 def _known(session: Session, target: str, asked: tuple[str, ...], facts: dict[str, str]) -> list[str]:
-    """The algorithms to audit, in the order of the specs. Ends with status 2 for names that are none."""
+    """The algorithms and tables to audit. Ends with status 2 for names that are none."""
     from policygen.project import UnknownAlgorithm
 
     project = session.project
@@ -70,7 +70,7 @@ def _known(session: Session, target: str, asked: tuple[str, ...], facts: dict[st
             problems.append(str(error))
     if problems:
         refuse(problems)
-    return [name for name in project.spec.algorithms if name in asked or not asked]
+    return [name for name in (*project.spec.algorithms, *project.spec.engine) if name in asked or not asked]
 
 
 def _text(section: Section) -> Iterator[str]:
