@@ -7,6 +7,7 @@ from typing import Final
 from typing import TypeAlias
 
 from policygen.review.benchmarks_section import benchmarks_section
+from policygen.review.claims_section import claims_section
 from policygen.review.conflicts_section import conflicts_section
 from policygen.review.critical_path_section import critical_path_section
 from policygen.review.delays_section import delay_kinds_section
@@ -40,6 +41,7 @@ SECTIONS: Final[tuple[MakeSection, ...]] = (
     kernels_section,
     neutrals_section,
     unreachable_section,
+    claims_section,
 )
 """What an audit consists of; a new section is a function here, and gives None where there is nothing to say."""
 
