@@ -16,6 +16,7 @@ from policygen.review.kernels_section import kernels_section
 from policygen.review.limits_section import limits_section
 from policygen.review.neutrals_section import neutrals_section
 from policygen.review.points_section import points_section
+from policygen.review.questions_section import questions_section
 from policygen.review.reduce_points_section import reduce_points_section
 from policygen.review.register_budget_section import register_budget_section
 from policygen.review.scaling_parity_section import scaling_parity_section
@@ -42,6 +43,7 @@ SECTIONS: Final[tuple[MakeSection, ...]] = (
     neutrals_section,
     unreachable_section,
     claims_section,
+    questions_section,
 )
 """What an audit consists of; a new section is a function here, and gives None where there is nothing to say."""
 
