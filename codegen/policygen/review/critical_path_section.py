@@ -25,9 +25,11 @@ COLUMNS: Final = (
 )
 
 
-def critical_path_section(subject: Subject) -> Section:
+def critical_path_section(subject: Subject) -> Section | None:
     """A row for each algorithm and table that is under review and on the critical path."""
     rows = tuple(_rows(subject))
+    if not rows:
+        return None
     beside = [name for name in subject.rules if all(name not in phase.path for phase in PHASES)]
     notes = [
         "weights are those of the served model's tokens in throughput (source notes); every table of this audit has "

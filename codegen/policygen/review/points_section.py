@@ -60,8 +60,10 @@ class _Difference:
     benchmark: str
 
 
-def points_section(subject: Subject) -> Section:
+def points_section(subject: Subject) -> Section | None:
     """A row for each difference from the reference, with the common keys that it is for."""
+    if not subject.rules:
+        return None
     name, reference = subject.instance.name, subject.instance.target.reference
     rows: list[Row] = []
     equal: list[str] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from collections.abc import Sequence
 
+from attrs import field
 from attrs import frozen
 
 from policygen.fold.table import PolicyTable
@@ -31,13 +32,13 @@ class Subject:
         upstream: what CUB itself selects.
     """
 
-    spec: Spec
+    spec: Spec = field(repr=False)
     instance: TargetInstance
-    rules: Mapping[str, Rules]
-    tables: Mapping[str, PolicyTable]
-    evidence: Mapping[str, Evidence]
-    engine: Mapping[str, Rules]
-    upstream: Upstream
+    rules: Mapping[str, Rules] = field(repr=False)
+    tables: Mapping[str, PolicyTable] = field(repr=False)
+    evidence: Mapping[str, Evidence] = field(repr=False)
+    engine: Mapping[str, Rules] = field(repr=False)
+    upstream: Upstream = field(repr=False)
 
 
 def subject(project: Project, target: str, names: Sequence[str], assumed: Mapping[str, str] | None = None) -> Subject:

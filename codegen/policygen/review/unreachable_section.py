@@ -30,8 +30,10 @@ COLUMNS: Final = (
 )
 
 
-def unreachable_section(subject: Subject) -> Section:
+def unreachable_section(subject: Subject) -> Section | None:
     """A row for each reason, with the points of each algorithm that it keeps from answering."""
+    if not subject.rules:
+        return None
     target = subject.instance.target
     rows: list[Row] = []
     reached = total = 0
