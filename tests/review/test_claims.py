@@ -7,6 +7,7 @@ import re
 import pytest
 from attrs import evolve
 
+from policygen.project import Project
 from policygen.review.claims.claim import Claim
 from policygen.review.claims.claim import Verdict
 from policygen.review.claims.claim import check
@@ -107,7 +108,6 @@ def test_an_audit_of_another_target_has_the_same_verdicts(bi100: Subject, sm_90:
     assert rows_of(claims_section(bi100)) == rows_of(claims_section(sm_90))
 
 
-def test_facts_that_are_set_do_not_reach_upstream(bi100: Subject) -> None:
-    project = bi100.upstream._project
-    narrow = subject(project, "bi100", ("reduce",), {"warp_size": "32"})
+def test_facts_that_are_set_do_not_reach_upstream(packaged: Project) -> None:
+    narrow = subject(packaged, "bi100", ("reduce",), {"warp_size": "32"})
     assert {row["id"]: row["verdict"] for row in rows_of(claims_section(narrow))}["B14"] == "FALSE"
