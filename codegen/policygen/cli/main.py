@@ -26,7 +26,7 @@ from policygen.cli.session import AnswerUnwritten
 from policygen.cli.session import one_line
 
 COMMANDS = {
-    "audit": "Show a target's limits, and what its kernels take of them.",
+    "audit": "Show what is known of a target and its policies, table by table.",
     "build": "Write headers and Python tables for targets.",
     "check": "Say whether the generated files are what the specs say, and whether the gates pass.",
     "diff": "Say which policies differ between two revisions, and why.",
