@@ -194,7 +194,8 @@ def build(
         target = _facts(project, name)
         files = [m.files for m in own]
         artifacts += [artifact for f in files for artifact in f.artifacts]
-        artifacts += binding_files(target, files, project.spec.vocabulary, project.root.settings)
+        spec = project.spec
+        artifacts += binding_files(target, files, spec.algorithms, spec.vocabulary, project.root.settings)
         conflicts = tuple(f"conflict: {c}" for fact in target.facts.values() for c in fact.conflicts)
         reports.append(TargetReport(name, tuple(m.report for m in own), conflicts))
     return Build(
@@ -345,7 +346,8 @@ def _facts(project: Project, name: str) -> TargetFacts:
     backends = {
         t.engine.backend: absence(t.engine.backend, members[0]) for t in tables if t.engine and t.engine.backend
     }
-    return TargetFacts(name, target.title, facts, target.devices, dict(sorted(backends.items())))
+    capability = members[0].capability if len(members) == 1 else None
+    return TargetFacts(name, target.title, facts, target.devices, dict(sorted(backends.items())), capability)
 
 
 def _variants(project: Project, task: _Task) -> Variants:

@@ -21,6 +21,9 @@ Run = Callable[..., Result]
 
 REPOSITORY = Path(__file__).parents[2]
 
+FILES = 2 * 3 + 6
+"""What is written for a target with three algorithms: a header and a module each, and what binds them together."""
+
 
 def run_command(*arguments: str, stdin: bytes | None = None) -> Result:
     result = CliRunner().invoke(cli, list(arguments), input=stdin)

@@ -22,6 +22,48 @@ def test_the_audit_of_a_target(run: Run, target: str, form: str, golden: Callabl
     golden(f"audit/{target}-reduce.{'md' if form == 'markdown' else 'txt'}", result.stdout)
 
 
+def test_the_critical_algorithms_of_bi100(run: Run, golden: Callable[[str, str], None]) -> None:
+    names = [option for name in ("scan", "topk", "transform") for option in ("--algorithm", name)]
+    result = run("audit", "--target", "bi100", *names, "--format", "markdown")
+    assert (result.exit_code, result.stderr) == (0, "")
+    golden("audit/bi100-scan-topk-transform.md", result.stdout)
+
+
+def test_decode_comes_first(run: Run) -> None:
+    sections = json.loads(run("audit", "--target", "bi100", "--format", "json").stdout)["sections"]
+    assert next(iter(sections)) == "critical_path"
+    path = [row["name"] for row in sections["critical_path"]["rows"]]
+    assert path[:3] == ["reduce", "attention.decode", "attention.merge"]
+    for section in ("points", "kernels", "unreachable"):
+        order = list(dict.fromkeys(row["algorithm"] for row in sections[section]["rows"]))
+        assert order[:2] == ["reduce", "scan"]
+        assert order == [*(name for name in path if name in order), *(name for name in order if name not in path)]
+
+
+def test_the_audit_as_a_page(run: Run) -> None:
+    pages = {run("audit", "--target", "bi100", *REDUCE, "--format", "html").stdout for _ in range(2)}
+    (page,) = pages
+    assert page.startswith("<!DOCTYPE html>\n")
+    assert page.endswith("</html>\n")
+    assert "<title>bi100: policygen audit</title>" in page
+
+
+def test_a_table_of_the_engine_alone(run: Run) -> None:
+    options = ("--target", "bi100", "--algorithm", "attention.decode", "--format", "json")
+    sections = json.loads(run("audit", *options).stdout)["sections"]
+    assert [row["name"] for row in sections["critical_path"]["rows"]] == ["attention.decode"]
+    assert "points" not in sections
+    facts = [row["fact"] for row in sections["conflicts"]["rows"]]
+    assert facts[0] == "sm_count"
+
+
+def test_an_architecture_has_no_tables_of_the_engine(run: Run) -> None:
+    told = json.loads(run("audit", "--target", "sm_90", "--format", "json").stdout)["sections"]
+    assert not any("." in row["name"] for row in told["critical_path"]["rows"])
+    assert told["points"]["rows"] == []
+    assert "conflicts" not in told
+
+
 def test_the_audit_as_data(run: Run) -> None:
     told = json.loads(run("audit", "--target", "9.0", *REDUCE, "--format", "json").stdout)
     assert told["target"] == "sm_90"

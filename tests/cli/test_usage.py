@@ -35,7 +35,7 @@ def test_every_command_has_the_common_options_and_explains_each(run: Run, comman
     result = run(command, "--help")
     assert result.exit_code == 0
     options = [line for line in result.stdout.splitlines() if line.startswith("  -")]
-    forms = "text|json|markdown" if command in ("audit", "parity") else "text|json"
+    forms = {"audit": "text|json|markdown|html", "parity": "text|json|markdown"}.get(command, "text|json")
     for name in ("--project DIR", f"--format [{forms}]", "-q, --quiet", "-v, --verbose", "-h, --help"):
         assert any(name in line for line in options), name
     # an option without help ends with its metavar

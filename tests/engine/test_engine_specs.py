@@ -71,7 +71,7 @@ def test_without_v2_long_sequences_are_refused(tmp_path: Path) -> None:
     own = BI100.replace("paged_attention_v2  = true", "paged_attention_v2  = false")
     made = project(tmp_path, targets__bi100=own)
     assert made.resolve("bi100", "attention.decode", seq_len=32_768).policy.kernel == "v1"
-    with pytest.raises(NoPolicy, match="V1 is right to 32,768 tokens, and there is no V2"):
+    with pytest.raises(NoPolicy, match="V1 is right to 32,768 tokens, and only V2 takes longer sequences"):
         made.resolve("bi100", "attention.decode", seq_len=32_769)
 
 

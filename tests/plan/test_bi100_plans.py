@@ -12,18 +12,19 @@ from policygen.loading.package_data import data_dir
 from policygen.loading.spec_files import load_spec
 from policygen.loading.spec_files import spec_files
 from policygen.plan.even_share import even_share
-from policygen.plan.lookback_delay import DelayEffect
+from policygen.plan.lookback_delay import FENCE
+from policygen.plan.lookback_delay import SLEEP
 from policygen.plan.lookback_delay import delay_activity
 from policygen.plan.lookback_delay import first_ungated_items
 from policygen.plan.partitions import is_unpartitioned
 from policygen.plan.partitions import partition_plan
-from policygen.plan.reduce_plan import Determinism
+from policygen.plan.reduce_plan import RUN_TO_RUN
 from policygen.plan.reduce_plan import ReducePlan
 from policygen.plan.reduce_plan import fits_single_tile
 from policygen.plan.reduce_plan import reduce_plan
 from policygen.plan.residency import Residency
-from policygen.plan.residency import residency_from_facts
 from policygen.plan.scan_plan import lookback_plan
+from policygen.plan.target_device import residency_from_facts
 from policygen.plan.transform_plan import prefetch_plan
 from policygen.plan.transform_plan import tiles_of_row
 from policygen.plan.transform_plan import vectorized_plan
@@ -79,7 +80,7 @@ def transform_policy(spec: Spec, bi100: TargetInstance) -> Any:
 def planned(reduce_policy: Any, num_items: int, residency: Residency) -> ReducePlan:
     return reduce_plan(
         num_items,
-        determinism=Determinism.RUN_TO_RUN,
+        determinism=RUN_TO_RUN,
         single_tile_items=tile(reduce_policy.single_tile),
         multi_tile_items=tile(reduce_policy.multi_tile),
         accum_size=4,
@@ -123,7 +124,7 @@ def test_the_prefetch_alternative_keeps_64_kib_in_flight(transform_policy: Any, 
 )
 def test_single_tile_of_the_reduction(reduce_policy: Any, facts: Facts, num_items: int, single: bool) -> None:
     assert tile(reduce_policy.single_tile) == 12_288
-    assert fits_single_tile(num_items, determinism=Determinism.RUN_TO_RUN, single_tile_items=12_288) is single
+    assert fits_single_tile(num_items, determinism=RUN_TO_RUN, single_tile_items=12_288) is single
     assert planned(reduce_policy, num_items, residency_from_facts(facts)).single_tile is single
     assert is_unpartitioned(num_items, partition_items=512, reduce_tile_items=12_288) is single
 
@@ -192,14 +193,14 @@ def test_a_scan_of_100000_floats_takes_12_tiles(lookback: Any, facts: Facts) -> 
 
 @pytest.mark.parametrize("kind", ["no_delay", "fixed_delay"])
 def test_the_delay_gate_opens_at_500_blocks(lookback: Any, facts: Facts, kind: str) -> None:
-    def effect(num_items: int) -> DelayEffect:
+    def effect(num_items: int) -> str:
         grid = lookback_plan(
             num_items, tile_items=tile(lookback), accum_size=4, single_word=True, residency=residency_from_facts(facts)
         ).grid
         return delay_activity(kind, delay_ns=350, l2_write_latency_ns=450, grid=grid, compute_capability=70).before
 
     assert first_ungated_items(tile(lookback)) == 4_215_553
-    assert (effect(4_215_552), effect(4_215_553)) == (DelayEffect.FENCE, DelayEffect.SLEEP)
+    assert (effect(4_215_552), effect(4_215_553)) == (FENCE, SLEEP)
 
 
 def test_the_target_s_own_delay_never_sleeps(lookback: Any) -> None:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from policygen.plan.partitions import is_unpartitioned
 from policygen.plan.partitions import partition_plan
-from policygen.plan.reduce_plan import Determinism
+from policygen.plan.reduce_plan import RUN_TO_RUN
 from policygen.plan.reduce_plan import fits_single_tile
 
 
@@ -43,4 +43,4 @@ def test_the_engine_has_two_comparisons_where_cub_has_one() -> None:
     assert engine(1024, 1024, 512)
     assert engine(1024, 512, 1024)
     assert not engine(1025, 1024, 512)
-    assert not fits_single_tile(1024, determinism=Determinism.RUN_TO_RUN, single_tile_items=512)
+    assert not fits_single_tile(1024, determinism=RUN_TO_RUN, single_tile_items=512)

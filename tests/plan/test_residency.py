@@ -8,7 +8,7 @@ from policygen.model.facts import EvidenceKind
 from policygen.plan.kernel_resources import KernelResources
 from policygen.plan.occupancy import occupancy
 from policygen.plan.residency import Residency
-from policygen.plan.residency import residency_from_facts
+from policygen.plan.target_device import residency_from_facts
 
 FACTS = {"sm_count": 16, "blocks_per_sm": 2, "subscription_factor": 5}
 

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from policygen.plan.counts import INT32_MAX
+from policygen.plan.lookback_delay import DELAY_EFFECTS
 from policygen.plan.lookback_delay import GATED_DELAYS
 from policygen.plan.lookback_delay import UNGATED_DELAYS
 from policygen.plan.lookback_delay import DelayActivity
-from policygen.plan.lookback_delay import DelayEffect
 from policygen.plan.lookback_delay import delay_activity
 from policygen.plan.lookback_delay import first_ungated_items
 from policygen.plan.residency import Residency
@@ -16,7 +16,7 @@ from policygen.plan.scan_plan import lookback_plan
 from policygen.plan.scan_plan import tile_state_bytes
 
 TWO = Residency(sm_count=16, occupancy=2)
-NOTHING, FENCE, SLEEP = DelayEffect
+NOTHING, FENCE, SLEEP = DELAY_EFFECTS
 
 
 def plan(num_items: int, tile_items: int = 8448, max_grid_x: int = INT32_MAX) -> LookbackPlan:

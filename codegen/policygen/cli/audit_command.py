@@ -26,25 +26,31 @@ if TYPE_CHECKING:
     "algorithms",
     multiple=True,
     metavar="NAME",
-    help="Audit this algorithm; give the option once for each. All by default.",
+    help="Audit this algorithm, or table of the engine; give the option once for each. All by default.",
 )
 @ASSUME
 def audit(session: Session, target: str, algorithms: tuple[str, ...], assumed: tuple[str, ...]) -> None:
-    """Show what a target has, what the kernels of its common policies take of it, and how many run at once.
+    """Show what is known of a target and of its policies, table by table, decode's algorithms first.
 
-    The limits, each with its reserve and its evidence, are those that constraints are held against. For each kernel
-    of each distinct policy of the common keys: threads, registers and shared memory of a block, resident blocks a
-    multiprocessor, what limits them, and how much more the kernel may use before a block is lost.
+    Evidence in conflict, policies against the reference with the reason, scaling and tiles, lookback delays, benchmark
+    strings, limits, what kernels take and how many blocks are resident, knobs without effect, points never reached,
+    the claims of the source notes recomputed, and what is still open. `--format html` is one page for a browser.
     """
     from policygen.review.audit import audit as sections_of
     from policygen.review.subject import subject
 
     facts = assumptions(assumed)
     names = _known(session, target, algorithms, facts)
-    sections = sections_of(subject(session.project, target, names, facts))
+    reviewed = subject(session.project, target, names, facts)
+    sections = sections_of(reviewed)
     if session.as_json:
-        name = session.project.target(target, facts).name
-        session.answer({"target": name, "sections": {section.id: section.as_dict() for section in sections}})
+        shown = {section.id: section.as_dict() for section in sections}
+        session.answer({"target": reviewed.instance.name, "sections": shown})
+        return
+    if session.output_format == "html":
+        from policygen.review.audit_page import audit_page
+
+        click.echo(audit_page(reviewed, sections), nl=False)
         return
     for number, section in enumerate(sections):
         if number:
@@ -54,7 +60,7 @@ def audit(session: Session, target: str, algorithms: tuple[str, ...], assumed: t
 
 
 def _known(session: Session, target: str, asked: tuple[str, ...], facts: dict[str, str]) -> list[str]:
-    """The algorithms to audit, in the order of the specs. Ends with status 2 for names that are none."""
+    """The algorithms and tables to audit. Ends with status 2 for names that are none."""
     from policygen.project import UnknownAlgorithm
 
     project = session.project
@@ -70,7 +76,7 @@ def _known(session: Session, target: str, asked: tuple[str, ...], facts: dict[st
             problems.append(str(error))
     if problems:
         refuse(problems)
-    return [name for name in project.spec.algorithms if name in asked or not asked]
+    return [name for name in (*project.spec.algorithms, *project.spec.engine) if name in asked or not asked]
 
 
 def _text(section: Section) -> Iterator[str]:
@@ -94,4 +100,4 @@ def _markdown(section: Section) -> Iterator[str]:
         yield from (f"- {note}" for note in section.notes)
 
 
-command = make_command(audit, ("text", "json", "markdown"))
+command = make_command(audit, ("text", "json", "markdown", "html"))

@@ -26,14 +26,16 @@ from policygen.cli.session import AnswerUnwritten
 from policygen.cli.session import one_line
 
 COMMANDS = {
-    "audit": "Show a target's limits, and what its kernels take of them.",
+    "audit": "Show what is known of a target and its policies, table by table.",
     "build": "Write headers and Python tables for targets.",
     "check": "Say whether the generated files are what the specs say, and whether the gates pass.",
     "diff": "Say which policies differ between two revisions, and why.",
     "explain": "Tell how a policy came about, step by step.",
     "list": "List targets, algorithms, points, or where headers are.",
     "parity": "Compare the reference points with CCCL's own selectors.",
+    "plan": "Give the launch of an algorithm for a problem size: tiles, grid, temporary bytes, waves.",
     "prove": "Compile CUB's kernels with the policies, and hold the models against the compiler's figures.",
+    "report": "Write a page of charts that shows a target.",
     "resolve": "Give the policy for a key, or for many.",
     "validate": "Execute a target's policies with reference kernels.",
     "what-if": "Say which policies would change if a fact were another.",
@@ -43,6 +45,7 @@ _EXAMPLES = """\b
 Examples:
   policygen build --target bi100
   policygen resolve --target 90 --algorithm reduce --key accum_t=float32 --key operation_t=plus --key offset_size=4
+  policygen plan radix_sort --target bi100 --num-items 2^20 --key key_type=uint32 --key offset_size=4
   policygen list points --algorithm scan
 """
 

@@ -39,5 +39,5 @@ def _markdown_row(cells: Sequence[str]) -> str:
 
 
 def markdown_cell(text: str) -> str:
-    """A text inside a table of Markdown."""
-    return one_line(text).replace("|", "\\|")
+    """A text inside a table of Markdown; spaces stay as they are."""
+    return (text if text.isprintable() else one_line(text)).replace("|", "\\|")

@@ -18,6 +18,8 @@ from policygen.emit.cpp.tune_header import TuneHeader
 from policygen.emit.cpp.tune_header import tune_header
 from policygen.emit.python.module import PythonModule
 from policygen.emit.python.module import python_module
+from policygen.emit.python.plan_module import SUMMARY
+from policygen.emit.python.plan_module import plan_module
 from policygen.emit.templates import template
 from policygen.emit.variants import Variants
 from policygen.emit.wrapping import wrapped
@@ -25,6 +27,7 @@ from policygen.loading.project_root import ProjectSettings
 from policygen.model.dimensions import format_value
 from policygen.model.facts import Conflict
 from policygen.model.facts import EffectiveFact
+from policygen.spec import Algorithm
 from policygen.spec import Vocabulary
 
 FORMAT = 1
@@ -41,6 +44,8 @@ class TargetFacts:
         facts: its effective facts; of a family those on which its architectures agree.
         devices: the names under which drivers report it.
         backends: what runs with tables of the engine, by name, and why it does not; empty where it does.
+        capability: the packed compute capability that kernels are compiled for; None for a family of several, and for
+            hardware that has none.
     """
 
     name: str
@@ -48,6 +53,7 @@ class TargetFacts:
     facts: Mapping[str, EffectiveFact]
     devices: tuple[str, ...] = ()
     backends: Mapping[str, str] = field(factory=dict)
+    capability: int | None = None
 
 
 @frozen
@@ -55,9 +61,17 @@ class AlgorithmFiles:
     """Headers and module of one algorithm, and what the target's other files say of them.
 
     Attributes:
-        header: name of the algorithm in C++; empty for a module of the engine's tables, which has no header.
+        algorithm: its name in the specs; of a module of the engine's tables the module's.
+        by_capability: whether a compute capability is part of what the module is asked.
+        header: name of the header, as include lines have it; empty for a module of the engine's tables, which has none.
+
+        module: name of the module.
+        spec_hash: hash of all that decides the policies.
+        artifacts: the files.
     """
 
+    algorithm: str
+    by_capability: bool
     header: str
     module: str
     spec_hash: str
@@ -98,10 +112,22 @@ def engine_files(
 
 
 def binding_files(
-    target: TargetFacts, algorithms: Sequence[AlgorithmFiles], vocabulary: Vocabulary, settings: ProjectSettings
+    target: TargetFacts,
+    files: Sequence[AlgorithmFiles],
+    algorithms: Mapping[str, Algorithm],
+    vocabulary: Vocabulary,
+    settings: ProjectSettings,
 ) -> tuple[Artifact, ...]:
-    """Makes the files of a target that bind those of its algorithms together; nothing is written."""
-    return _TargetEmitter(target, vocabulary, settings).binding(algorithms)
+    """Makes the files of a target that bind those of its algorithms together; nothing is written.
+
+    Args:
+        target: whose files they are.
+        files: what was made of the algorithms.
+        algorithms: all that the specs have, by name.
+        vocabulary: definitions that modules share.
+        settings: gives the name of the Python package.
+    """
+    return _TargetEmitter(target, vocabulary, settings).binding(files, algorithms)
 
 
 def project_files(settings: ProjectSettings, version: str) -> tuple[Artifact, ...]:
@@ -134,15 +160,38 @@ class _TargetEmitter:
         form = tune_header(variants, self._vocabulary)
         if form is not None:
             artifacts.append(self._tune_header(form, variants, module.spec_hash))
-        return AlgorithmFiles(header.name, module.name, module.spec_hash, tuple(artifacts))
+        return AlgorithmFiles(
+            algorithm=variants.algorithm.name,
+            by_capability=variants.is_family,
+            header=header.name,
+            module=module.name,
+            spec_hash=module.spec_hash,
+            artifacts=tuple(artifacts),
+        )
 
     def engine(self, module: PythonModule, tables: Sequence[Variants]) -> AlgorithmFiles:
         title = f"what an engine reads for {module.name}"
         artifact = self._module(module, title, tables)
-        return AlgorithmFiles("", module.name, module.spec_hash, (artifact,))
+        return AlgorithmFiles(
+            algorithm=module.name,
+            by_capability=False,
+            header="",
+            module=module.name,
+            spec_hash=module.spec_hash,
+            artifacts=(artifact,),
+        )
 
-    def binding(self, algorithms: Sequence[AlgorithmFiles]) -> tuple[Artifact, ...]:
-        return (self._umbrella(algorithms), self._package(algorithms), self._runtime(), self._typed())
+    def binding(self, files: Sequence[AlgorithmFiles], algorithms: Mapping[str, Algorithm]) -> tuple[Artifact, ...]:
+        # only the engine's tables have units, which tell what may stand for what
+        of_engine = any(not one.header for one in files)
+        return (
+            self._umbrella(files),
+            self._package(files),
+            self._plan(files, algorithms),
+            self._runtime(),
+            *((self._install(),) if of_engine else ()),
+            self._typed(),
+        )
 
     def _artifact(self, path: str, text: str) -> Artifact:
         return Artifact(PurePosixPath(path), text.encode(), self._owner)
@@ -215,6 +264,26 @@ class _TargetEmitter:
         )
         return self._artifact(f"{self._python}/__init__.py", text)
 
+    def _plan(self, files: Sequence[AlgorithmFiles], algorithms: Mapping[str, Algorithm]) -> Artifact:
+        by_capability = any(one.by_capability for one in files)
+        module = plan_module(
+            {one.algorithm: algorithms[one.algorithm] for one in files if one.header},
+            capability=self._target.capability,
+            by_capability=by_capability,
+        )
+        text = template("python/plan.py.j2").render(
+            banner=_banner(self._target.name, "launch plans", self._command, ""),
+            title=self._target.title,
+            summary=SUMMARY,
+            by_capability=by_capability,
+            built_in=module.source.built_in,
+            abstract=module.source.abstract,
+            records=module.records,
+            typing=module.source.typing,
+            lines=(*module.source.runtime, *module.lines),
+        )
+        return self._artifact(f"{self._python}/plan.py", text)
+
     def _runtime(self) -> Artifact:
         table = self._vocabulary.scope.tables["element"]
         elements = [(str(keys[0]), values[0], values[1]) for keys, values in table.rows]
@@ -222,6 +291,14 @@ class _TargetEmitter:
             banner=_banner(self._target.name, "what all tables share", self._command, ""), elements=elements
         )
         return self._artifact(f"{self._python}/_runtime.py", text)
+
+    def _install(self) -> Artifact:
+        text = template("python/install.py.j2").render(
+            banner=_banner(self._target.name, "numbers of the tables in an engine's module", self._command, ""),
+            package=self._settings.tables_package,
+            folder=self._folder,
+        )
+        return self._artifact(f"{self._python}/install.py", text)
 
     def _typed(self) -> Artifact:
         return self._artifact(f"{self._python}/py.typed", "")

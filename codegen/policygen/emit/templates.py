@@ -30,5 +30,6 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
         newline_sequence="\n",
-        autoescape=False,
+        # text in a page may look like markup; in C++ and Python nothing is
+        autoescape=lambda name: name is not None and name.endswith(".html.j2"),
     )

@@ -215,6 +215,7 @@ class _TargetReader:
         withheld = dict(self.parent.withheld) if self.parent is not None else {}
         for name, value in self.document.features.items():
             path: KeyPath = ("features", name)
+            withheld.pop(name, None)  # the parent's word does not outlast another one
             if name not in self.vocabulary.features:
                 hint = did_you_mean(name, tuple(self.vocabulary.features))
                 self.collector.report(path, f"unknown feature{hint}")

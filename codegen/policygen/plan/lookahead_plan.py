@@ -10,6 +10,9 @@ from policygen.plan.counts import ceil_div
 from policygen.plan.counts import checked
 from policygen.plan.counts import checked_items
 from policygen.plan.counts import round_up
+from policygen.plan.residency import Residency
+from policygen.plan.residency import Waves
+from policygen.plan.temporary_storage import NO_STORAGE
 from policygen.plan.temporary_storage import size_query_bytes
 
 _WARP_THREADS: Final = 32
@@ -86,6 +89,7 @@ class LookaheadPlan:
         smem_bytes: dynamic shared memory of a block.
         tile_state_bytes: bytes of the tile states.
         allocation_bytes: what the scan's size query answers.
+        waves: how the scan kernel runs.
     """
 
     num_items: int
@@ -96,6 +100,7 @@ class LookaheadPlan:
     smem_bytes: int
     tile_state_bytes: int
     allocation_bytes: int
+    waves: Waves
 
 
 def lookahead_smem_bytes(counts: LookaheadCounts, num_stages: int, layout: ElementLayout) -> int:
@@ -133,6 +138,7 @@ def lookahead_plan(
     sm_count: int,
     max_dynamic_smem: int,
     atomic_scheduling: bool = False,
+    occupancy: int = 1,
 ) -> LookaheadPlan:
     """Plans a lookahead scan that the host launches.
 
@@ -146,6 +152,7 @@ def lookahead_plan(
         sm_count: multiprocessors.
         max_dynamic_smem: dynamic shared memory that a block of the kernel may ask for, in bytes.
         atomic_scheduling: whether blocks draw tiles from a counter instead of having one each.
+        occupancy: resident blocks a multiprocessor; upstream counts on one.
 
     Raises:
         ValueError: an argument is out of bounds; one stage does not fit; or there are more tiles than upstream counts.
@@ -162,13 +169,15 @@ def lookahead_plan(
         while num_stages <= most and (more := lookahead_smem_bytes(counts, num_stages + 1, layout)) <= max_dynamic_smem:
             num_stages, smem_bytes = num_stages + 1, more
     state_bytes = num_tiles * lookahead_tile_state_bytes(layout.accum_size, layout.accum_alignment)
+    grid = min(sm_count, num_tiles) if atomic_scheduling else num_tiles
     return LookaheadPlan(
         num_items=num_items,
         tile_items=counts.tile_items,
         num_tiles=num_tiles,
-        grid=min(sm_count, num_tiles) if atomic_scheduling else num_tiles,
+        grid=grid,
         num_stages=num_stages,
         smem_bytes=smem_bytes,
         tile_state_bytes=state_bytes,
-        allocation_bytes=size_query_bytes(state_bytes, _COUNTER_BYTES) if num_tiles else 1,
+        allocation_bytes=size_query_bytes(state_bytes, _COUNTER_BYTES) if num_tiles else NO_STORAGE,
+        waves=Residency(sm_count=sm_count, occupancy=occupancy).waves(grid),
     )

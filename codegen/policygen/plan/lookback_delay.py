@@ -6,7 +6,6 @@ are read by the running kernel, so the machine code is the same in every case; i
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import Final
 
 from attrs import frozen
@@ -29,35 +28,34 @@ UNGATED_DELAYS: Final = (
 )
 """Kinds that sleep at any grid."""
 
+NOTHING: Final = "nothing"
+FENCE: Final = "fence"
+SLEEP: Final = "sleep"
 
-class DelayEffect(Enum):
-    """What a delay does to a thread."""
-
-    NOTHING = "nothing"
-    FENCE = "fence"
-    SLEEP = "sleep"
+DELAY_EFFECTS: Final = (NOTHING, FENCE, SLEEP)
+"""What a delay does to a thread."""
 
 
 @frozen
 class DelayActivity:
-    """The effect of a delay at one grid.
+    """The effect of a delay at one grid, each one of `DELAY_EFFECTS`.
 
     Attributes:
         before: once, before a tile looks at its predecessors (the latency of an L2 write).
         each_poll: each time that a predecessor is not ready.
     """
 
-    before: DelayEffect
-    each_poll: DelayEffect
+    before: str
+    each_poll: str
 
     @property
     def sleeps(self) -> bool:
         """Whether the sleep lengths of the policy matter at all."""
-        return DelayEffect.SLEEP in (self.before, self.each_poll)
+        return SLEEP in (self.before, self.each_poll)
 
 
 def delay_activity(
-    kind: str, *, delay_ns: int, l2_write_latency_ns: int, grid: int, compute_capability: int
+    kind: str, *, delay_ns: int, l2_write_latency_ns: int, grid: int, compute_capability: int | None
 ) -> DelayActivity:
     """The effect of a lookback delay.
 
@@ -66,7 +64,8 @@ def delay_activity(
         delay_ns: `delay` of the policy, in nanoseconds.
         l2_write_latency_ns: `l2_write_latency` of the policy, in nanoseconds.
         grid: blocks of the launch.
-        compute_capability: major x 10 + minor that the kernel is compiled for; there is no sleep below 70.
+        compute_capability: major x 10 + minor that the kernel is compiled for; there is no sleep below 70. None for
+            hardware that has none: what the source says for a capability that nobody has tuned.
 
     Raises:
         ValueError: no delay has that name, or a number is negative.
@@ -75,21 +74,21 @@ def delay_activity(
         checked(name, value, 0)
     if kind not in (known := GATED_DELAYS + UNGATED_DELAYS):
         raise ValueError(f'no lookback delay is called "{kind}": use one of {", ".join(known)}')
-    if compute_capability < 70:
-        return DelayActivity(DelayEffect.NOTHING, DelayEffect.FENCE)
+    if compute_capability is not None and compute_capability < 70:
+        return DelayActivity(NOTHING, FENCE)
     if kind in UNGATED_DELAYS:
-        return DelayActivity(DelayEffect.SLEEP, DelayEffect.SLEEP)
+        return DelayActivity(SLEEP, SLEEP)
     polls = kind == "fixed_delay" or (kind == "reduce_by_key" and compute_capability == 80)
     return DelayActivity(
         before=_gated(l2_write_latency_ns, grid),
-        each_poll=_gated(delay_ns, grid) if polls else DelayEffect.NOTHING,
+        each_poll=_gated(delay_ns, grid) if polls else NOTHING,
     )
 
 
-def _gated(nanoseconds: int, grid: int) -> DelayEffect:
+def _gated(nanoseconds: int, grid: int) -> str:
     if nanoseconds == 0:
-        return DelayEffect.NOTHING
-    return DelayEffect.FENCE if grid < GRID_THRESHOLD else DelayEffect.SLEEP
+        return NOTHING
+    return FENCE if grid < GRID_THRESHOLD else SLEEP
 
 
 def first_ungated_items(tile_items: int) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import Final
 
 from attrs import frozen
@@ -15,18 +14,17 @@ from policygen.plan.even_share import EvenShare
 from policygen.plan.even_share import even_share
 from policygen.plan.residency import Residency
 from policygen.plan.residency import Waves
+from policygen.plan.temporary_storage import NO_STORAGE
 from policygen.plan.temporary_storage import size_query_bytes
 
 _CHUNK_ITEMS: Final = INT32_MAX
-_NO_STORAGE: Final = 1
 
+NOT_GUARANTEED: Final = "not_guaranteed"
+RUN_TO_RUN: Final = "run_to_run"
+GPU_TO_GPU: Final = "gpu_to_gpu"
 
-class Determinism(Enum):
-    """What a reduction promises about its result, by upstream's names."""
-
-    NOT_GUARANTEED = "not_guaranteed"
-    RUN_TO_RUN = "run_to_run"
-    GPU_TO_GPU = "gpu_to_gpu"
+DETERMINISMS: Final = (NOT_GUARANTEED, RUN_TO_RUN, GPU_TO_GPU)
+"""What a reduction can promise about its result, by upstream's names."""
 
 
 @frozen(kw_only=True)
@@ -35,7 +33,7 @@ class ReducePlan:
 
     Attributes:
         num_items: items to reduce.
-        determinism: what is promised.
+        determinism: what is promised, one of `DETERMINISMS`.
         single_tile: whether one block of one kernel does everything.
         tile_items: items of a tile of the first kernel launched.
         max_blocks: the most blocks of a launch of the first pass.
@@ -52,7 +50,7 @@ class ReducePlan:
     """
 
     num_items: int
-    determinism: Determinism
+    determinism: str
     single_tile: bool
     tile_items: int
     max_blocks: int
@@ -62,12 +60,12 @@ class ReducePlan:
     full_chunk_grid: int = 0
     passes: int
     partials: int = 0
-    temporary_bytes: int = _NO_STORAGE
-    allocation_bytes: int = _NO_STORAGE
+    temporary_bytes: int = NO_STORAGE
+    allocation_bytes: int = NO_STORAGE
     waves: Waves
 
 
-def fits_single_tile(num_items: int, *, determinism: Determinism, single_tile_items: int) -> bool:
+def fits_single_tile(num_items: int, *, determinism: str, single_tile_items: int) -> bool:
     """CUB's own single-tile test: one comparison with the tile of the single-tile policy, or none at all.
 
     Args:
@@ -75,14 +73,19 @@ def fits_single_tile(num_items: int, *, determinism: Determinism, single_tile_it
         determinism: not_guaranteed has no shortcut, for its kernel adds to the output atomically; run_to_run
             (`dispatch_reduce.cuh`) and gpu_to_gpu (`dispatch_reduce_deterministic.cuh`) compare, each with its policy.
         single_tile_items: threads_per_block x items_per_thread of `single_tile`.
+
+    Raises:
+        ValueError: no determinism has that name.
     """
-    return determinism is not Determinism.NOT_GUARANTEED and num_items <= single_tile_items
+    if determinism not in DETERMINISMS:
+        raise ValueError(f'no determinism is called "{determinism}": use one of {", ".join(DETERMINISMS)}')
+    return determinism != NOT_GUARANTEED and num_items <= single_tile_items
 
 
 def reduce_plan(
     num_items: int,
     *,
-    determinism: Determinism,
+    determinism: str,
     single_tile_items: int,
     multi_tile_items: int,
     accum_size: int,
@@ -99,7 +102,8 @@ def reduce_plan(
         residency: of the first pass's kernel.
 
     Raises:
-        ValueError: an argument is out of bounds; or upstream's own integers would not hold the plan.
+        ValueError: an argument is out of bounds, or no determinism has that name; or upstream's own integers would not
+            hold the plan.
     """
     num_items = checked_items(num_items)
     single_tile_items = checked("single_tile_items", single_tile_items, 1)
@@ -116,13 +120,11 @@ def reduce_plan(
             passes=1,
             waves=residency.waves(1),
         )
-    match determinism:
-        case Determinism.RUN_TO_RUN:
-            return _two_passes(num_items, multi_tile_items, accum_size, residency)
-        case Determinism.GPU_TO_GPU:
-            return _two_passes_in_chunks(num_items, multi_tile_items, accum_size, residency)
-        case Determinism.NOT_GUARANTEED:
-            return _atomic_pass(num_items, multi_tile_items, residency)
+    if determinism == RUN_TO_RUN:
+        return _two_passes(num_items, multi_tile_items, accum_size, residency)
+    if determinism == GPU_TO_GPU:
+        return _two_passes_in_chunks(num_items, multi_tile_items, accum_size, residency)
+    return _atomic_pass(num_items, multi_tile_items, residency)
 
 
 def _two_passes(num_items: int, tile_items: int, accum_size: int, residency: Residency) -> ReducePlan:
@@ -131,7 +133,7 @@ def _two_passes(num_items: int, tile_items: int, accum_size: int, residency: Res
     partials_bytes = residency.max_blocks * accum_size
     return ReducePlan(
         num_items=num_items,
-        determinism=Determinism.RUN_TO_RUN,
+        determinism=RUN_TO_RUN,
         single_tile=False,
         tile_items=tile_items,
         max_blocks=residency.max_blocks,
@@ -151,7 +153,7 @@ def _atomic_pass(num_items: int, tile_items: int, residency: Residency) -> Reduc
     grid = max(1, share.grid)
     return ReducePlan(
         num_items=num_items,
-        determinism=Determinism.NOT_GUARANTEED,
+        determinism=NOT_GUARANTEED,
         single_tile=False,
         tile_items=tile_items,
         max_blocks=residency.max_blocks,
@@ -175,7 +177,7 @@ def _two_passes_in_chunks(num_items: int, tile_items: int, accum_size: int, resi
     partials = checked("the number of block results", full_chunks * full_chunk_grid + grid, 1)
     return ReducePlan(
         num_items=num_items,
-        determinism=Determinism.GPU_TO_GPU,
+        determinism=GPU_TO_GPU,
         single_tile=False,
         tile_items=tile_items,
         max_blocks=residency.max_blocks,

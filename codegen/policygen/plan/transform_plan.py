@@ -36,31 +36,35 @@ class ItemBounds:
 
 DEFAULT_BOUNDS: Final = ItemBounds()
 
+PREFETCH: Final = "prefetch"
+VECTORIZED: Final = "vectorized"
+
 
 @frozen(kw_only=True)
 class TransformPlan:
     """The launch of a transform.
 
     Attributes:
+        algorithm: what runs: prefetch, vectorized, ldgsts or ublkcp.
         num_items: items to transform.
         threads_per_block: threads of a block.
         items_per_thread: items of a thread.
         tile_items: items of a block.
         grid: blocks; 0 for no items.
-        waves: how they run.
+        smem_bytes: dynamic shared memory of a block.
+        items_per_wave: items that the resident blocks work on at once.
+        waves: how the grid runs.
     """
 
+    algorithm: str
     num_items: int
     threads_per_block: int
     items_per_thread: int
     tile_items: int
     grid: int
+    smem_bytes: int
+    items_per_wave: int
     waves: Waves
-
-    @property
-    def items_per_wave(self) -> int:
-        """Items that the resident blocks work on at once."""
-        return self.tile_items * self.waves.resident_blocks
 
 
 def prefetch_items_per_thread(
@@ -178,7 +182,7 @@ def prefetch_plan(
         residency=residency,
         bounds=bounds,
     )
-    return _launch(num_items, threads_per_block, items, residency)
+    return _launch(PREFETCH, num_items, threads_per_block, items, residency)
 
 
 def vectorized_plan(
@@ -196,7 +200,59 @@ def vectorized_plan(
         ValueError: an argument is out of bounds, or the grid exceeds 2^31 - 1 blocks.
     """
     threads = checked("threads_per_block", threads_per_block, 1)
-    return _launch(checked_items(num_items), threads, checked("items_per_thread", items_per_thread, 1), residency)
+    items = checked("items_per_thread", items_per_thread, 1)
+    return _launch(VECTORIZED, checked_items(num_items), threads, items, residency)
+
+
+def async_plan(
+    num_items: int,
+    *,
+    algorithm: str,
+    threads_per_block: int,
+    min_bytes_in_flight: int,
+    loaded_bytes: int,
+    bounds: ItemBounds,
+    smem_at: Callable[[int], int],
+    residency_at: Callable[[int], Residency | None],
+) -> TransformPlan:
+    """Plans an asynchronous copy through shared memory (`configure_async_kernel`).
+
+    Args:
+        num_items: items to transform, 0 to 2^62.
+        algorithm: ldgsts or ublkcp.
+        threads_per_block: of `async_copy`.
+        min_bytes_in_flight: bytes a multiprocessor.
+        loaded_bytes: bytes that an item loads from all inputs.
+        bounds: of the items a thread.
+        smem_at: dynamic shared memory of a block with a tile of so many items, in bytes.
+        residency_at: of the kernel with so much of it; None where no block fits.
+
+    Raises:
+        ValueError: an argument is out of bounds; the fewest items do not fit; or the grid exceeds 2^31 - 1 blocks.
+    """
+    num_items = checked_items(num_items)
+    threads = checked("threads_per_block", threads_per_block, 1)
+
+    def resident(items: int) -> Residency | None:
+        return residency_at(smem_at(threads * items))
+
+    def occupancy_at(items: int) -> int:
+        found = resident(items)
+        return 0 if found is None else found.occupancy
+
+    wanted = async_items_per_thread(
+        checked("min_bytes_in_flight", min_bytes_in_flight, 0),
+        occupancy_at=occupancy_at,
+        threads_per_block=threads,
+        loaded_bytes=checked("loaded_bytes", loaded_bytes, 0),
+        bounds=bounds,
+    )
+    residency = resident(wanted)
+    assert residency is not None
+    items = spread_out_items_per_thread(
+        num_items, threads_per_block=threads, items_per_thread=wanted, residency=residency, bounds=bounds
+    )
+    return _launch(algorithm, num_items, threads, items, resident(items) or residency, smem_at(threads * items))
 
 
 def tiles_of_row(row_items: int, *, threads_per_block: int, items_per_thread: int) -> int:
@@ -204,14 +260,24 @@ def tiles_of_row(row_items: int, *, threads_per_block: int, items_per_thread: in
     return ceil_div(checked_items(row_items), threads_per_block * items_per_thread)
 
 
-def _launch(num_items: int, threads_per_block: int, items_per_thread: int, residency: Residency) -> TransformPlan:
+def _launch(
+    algorithm: str,
+    num_items: int,
+    threads_per_block: int,
+    items_per_thread: int,
+    residency: Residency,
+    smem_bytes: int = 0,
+) -> TransformPlan:
     tile_items = checked("threads_per_block x items_per_thread", threads_per_block * items_per_thread, 1)
     grid = checked("the number of blocks", ceil_div(num_items, tile_items), 0)
     return TransformPlan(
+        algorithm=algorithm,
         num_items=num_items,
         threads_per_block=threads_per_block,
         items_per_thread=items_per_thread,
         tile_items=tile_items,
         grid=grid,
+        smem_bytes=smem_bytes,
+        items_per_wave=tile_items * residency.resident_blocks,
         waves=residency.waves(grid),
     )

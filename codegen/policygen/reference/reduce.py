@@ -39,7 +39,8 @@ from torch import Tensor
 
 from policygen.model.record import Record
 from policygen.plan.counts import ceil_div
-from policygen.plan.reduce_plan import Determinism
+from policygen.plan.reduce_plan import GPU_TO_GPU
+from policygen.plan.reduce_plan import NOT_GUARANTEED
 from policygen.plan.reduce_plan import ReducePlan
 from policygen.plan.reduce_plan import reduce_plan
 from policygen.plan.residency import Residency
@@ -132,9 +133,9 @@ class ReduceKernel(ReferenceKernel[ReduceProblem, ReduceInputs]):
         yield from common
         for given in common:
             if given["operation_t"] == "plus" and given["accum_t"] in _ATOMIC:
-                yield {**given, "determinism": Determinism.NOT_GUARANTEED.value}
+                yield {**given, "determinism": NOT_GUARANTEED}
             if given["operation_t"] == "plus" and given["accum_t"] in _REPRODUCIBLE:
-                yield {**given, "determinism": Determinism.GPU_TO_GPU.value}
+                yield {**given, "determinism": GPU_TO_GPU}
 
     def problems(self, case: Case, *, quick: bool) -> Iterator[ReduceProblem]:
         """See ReferenceKernel."""
@@ -222,7 +223,7 @@ def operators_of(case: Case) -> tuple[Operator, ...]:
 
 
 def _is_reproducible(case: Case) -> bool:
-    return bool(case.key.determinism == Determinism.GPU_TO_GPU.value)
+    return bool(case.key.determinism == GPU_TO_GPU)
 
 
 def _patterns(case: Case, operator: Operator) -> tuple[str, ...]:
@@ -273,7 +274,7 @@ def additions(case: Case, problem: ReduceProblem) -> int:
 def _plan(case: Case, problem: ReduceProblem) -> ReducePlan:
     return reduce_plan(
         problem.num_items,
-        determinism=Determinism(case.key.determinism),
+        determinism=case.key.determinism,
         single_tile_items=_tile_items(case.policy.single_tile),
         multi_tile_items=_tile_items(case.policy.multi_tile),
         accum_size=case.key.accum_size,

@@ -46,6 +46,13 @@ class TargetInstance:
     cc: int
     facts: Mapping[str, EffectiveFact] = field(repr=False)
 
+    @property
+    def capability(self) -> int | None:
+        """The packed capability of the hardware, not the one its ladders are read as; None if it has none."""
+        if "compute_capability" in self.facts:
+            return self.facts["compute_capability"].value
+        return self.cc if self.target.is_family else None
+
 
 def target_instance(spec: Spec, name: str, assumed: Mapping[str, str] | None = None) -> TargetInstance:
     """Finds a target.

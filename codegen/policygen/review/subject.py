@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from collections.abc import Sequence
 
+from attrs import field
 from attrs import frozen
 
 from policygen.fold.table import PolicyTable
@@ -13,6 +14,8 @@ from policygen.project import Project
 from policygen.prove.evidence import Evidence
 from policygen.resolve.instance import TargetInstance
 from policygen.resolve.specialise import Rules
+from policygen.review.upstream import Upstream
+from policygen.review.weights import by_weight
 from policygen.spec import Spec
 
 
@@ -22,39 +25,48 @@ class Subject:
 
     Attributes:
         instance: the target as the command names it.
-        rules: those of each algorithm under review, in the order of the specs.
+        rules: those of each algorithm under review, in the order of the engine's weights.
         tables: the policies of their common keys.
         evidence: what the compiler said of their policies, where it was asked.
+        engine: the rules of each table of the engine under review, in the same order.
+        upstream: what CUB itself selects.
     """
 
-    spec: Spec
+    spec: Spec = field(repr=False)
     instance: TargetInstance
-    rules: Mapping[str, Rules]
-    tables: Mapping[str, PolicyTable]
-    evidence: Mapping[str, Evidence]
+    rules: Mapping[str, Rules] = field(repr=False)
+    tables: Mapping[str, PolicyTable] = field(repr=False)
+    evidence: Mapping[str, Evidence] = field(repr=False)
+    engine: Mapping[str, Rules] = field(repr=False)
+    upstream: Upstream = field(repr=False)
 
 
-def subject(
-    project: Project, target: str, algorithms: Sequence[str], assumed: Mapping[str, str] | None = None
-) -> Subject:
+def subject(project: Project, target: str, names: Sequence[str], assumed: Mapping[str, str] | None = None) -> Subject:
     """Resolves the common keys of algorithms on a target.
 
     Args:
         project: where the specs are.
         target: in any spelling.
-        algorithms: names of algorithms.
+        names: of algorithms and of tables of the engine; tables count for a device alone, whose multiprocessors are
+            known.
         assumed: hardware facts to take instead of the specs', such as {"nvcc": "13.4"}.
 
     Raises:
         UnknownTarget, UnknownAlgorithm, ValueError, SpecError: as `Project.resolver`.
     """
-    resolvers = {name: project.resolver(target, name, assumed) for name in algorithms}
     instance = project.target(target, assumed)
-    evidence = {name: found for name in algorithms if (found := project.evidence(instance.name, name)) is not None}
+    sm_count = instance.facts.get("sm_count")
+    device = sm_count is not None and sm_count.value is not None
+    names = sorted((name for name in names if device or name not in project.spec.engine), key=by_weight)
+    every = {name: project.resolver(target, name, assumed) for name in names}
+    resolvers = {name: resolver for name, resolver in every.items() if name in project.spec.algorithms}
+    evidence = {name: found for name in resolvers if (found := project.evidence(instance.name, name)) is not None}
     return Subject(
         spec=project.spec,
         instance=instance,
         rules={name: resolver.rules for name, resolver in resolvers.items()},
         tables={name: policy_table(resolver) for name, resolver in resolvers.items()},
         evidence=evidence,
+        engine={name: resolver.rules for name, resolver in every.items() if name not in resolvers},
+        upstream=Upstream(project),
     )

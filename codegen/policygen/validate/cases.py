@@ -114,18 +114,11 @@ class _Maker:
             struct=self._algorithm.policy,
             point=f"{first.resolution.origin}/{first.resolution.point}",
             warp_size=warp_size,
-            capability=_capability(self._instance),
+            capability=self._instance.capability,
             facts={**facts, "warp_size": warp_size},
             device=self._device,
             unmet=frozenset(step.constraint.id for step in first.resolution.trace if isinstance(step, Reported)),
         )
-
-
-def _capability(instance: TargetInstance) -> int | None:
-    """What the hardware can do, not what its ladders are read as."""
-    if "compute_capability" in instance.facts:
-        return instance.facts["compute_capability"].value
-    return instance.cc if instance.target.is_family else None
 
 
 def _cases(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from collections.abc import Sequence
 
+from policygen.emit.python.expressions import identifier
 from policygen.emit.python.module import Names
 from policygen.emit.python.module import PythonModule
 from policygen.emit.python.module import digest_of
@@ -57,8 +58,19 @@ def engine_module(
         "NOT_IN_EFFECT: dict[str, str] = {",
         *(f"    {t.engine.function!r}: {effect_of(t, instance).reason!r}," for t in tables if t.engine is not None),
         "}",
+        "",
+        "# What each field of a table's record counts; empty for what is no number.",
+        "UNITS: dict[str, dict[str, str]] = {",
+        *(line for table in tables for line in _units(table)),
+        "}",
     ]
     return PythonModule(name, (*head, *body), digest)
+
+
+def _units(table: Algorithm) -> list[str]:
+    assert table.engine is not None
+    fields = [f"        {identifier(field.name)!r}: {field.unit!r}," for field in table.policy.fields]
+    return [f"    {table.engine.function!r}: {{", *fields, "    },"]
 
 
 def _not_applicable(table: Algorithm, effect: Effect) -> list[str]:

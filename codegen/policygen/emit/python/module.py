@@ -16,6 +16,7 @@ from policygen.emit.python.values import docstring
 from policygen.emit.python.values import domain_doc
 from policygen.emit.python.values import domain_text
 from policygen.emit.python.values import given_first
+from policygen.emit.python.values import key_parameters
 from policygen.emit.python.values import record_text
 from policygen.emit.python.values import structs_of
 from policygen.emit.python.values import value_text
@@ -87,19 +88,20 @@ class PythonModule:
 def python_module(variants: Variants) -> PythonModule:
     """Prints the module of an algorithm."""
     algorithm = variants.algorithm
-    body = table_lines(variants, Names())
+    body, whole_key = table_lines(variants, Names()), _TablePrinter(variants, Names()).whole_key()
     digest = digest_of(body)
     head = [
         f'"""{algorithm.title}: policies for {variants.title}."""',
         "",
         "from __future__ import annotations",
         "",
-        *import_lines(body),
+        *import_lines([*body, *whole_key]),
         "",
         f'SPEC_HASH = "{digest}"',
         f'ALGORITHM = "{algorithm.name}"',
     ]
-    return PythonModule(identifier(algorithm.name), (*head, *body), digest)
+    # it decides no policy
+    return PythonModule(identifier(algorithm.name), (*head, *body, *whole_key), digest)
 
 
 def table_lines(variants: Variants, names: Names) -> list[str]:
@@ -238,19 +240,7 @@ class _TablePrinter:
         return f"({', '.join(parts)})" if len(parts) != 1 else parts[0]
 
     def _parameters(self) -> list[str]:
-        found = ["cc: int | str"] if self._variants.is_family else []
-        for field in self._key:
-            kind = annotation(field.type)
-            name = identifier(field.name)
-            if field.name == "num_items":
-                found.append("num_items: int | None = None")
-            elif field.default is None:
-                found.append(f"{name}: {kind}")
-            else:
-                default = default_argument(field)
-                optional = " | None" if default is None else ""
-                found.append(f"{name}: {kind}{optional} = {default!r}")
-        return found
+        return key_parameters(self._key, with_capability=self._variants.is_family)
 
     def _policy_function(self) -> list[str]:
         policy, names = identifier(self._algorithm.policy.name), ", ".join(self._names)
@@ -336,8 +326,12 @@ class _TablePrinter:
         names = ", ".join(self._names)
         whole = self._called.function("whole")
         found = ["", "", f"def {whole}({names}) -> tuple[{policy}, int]:  # type: ignore[no-untyped-def]"]
-        if self._called.sized:
-            found.append("    num_items = items_known(num_items)")
+        return [*found, *self._completed(), *self._selected()]
+
+    def _completed(self) -> list[str]:
+        """Fills in what is left out of a key, and checks it."""
+        algorithm = self._algorithm
+        found = ["    num_items = items_known(num_items)"] if self._called.sized else []
         expressions = PythonExpressions({}, algorithm.domains)
         for field in given_first(algorithm):
             if field.name == "num_items":
@@ -350,7 +344,27 @@ class _TablePrinter:
                     f"        {name} = {expressions.text(without_lets(algorithm, field.default))}",
                 ]
             found += self._check(field, name)
-        return [*found, *self._selected()]
+        return found
+
+    def whole_key(self) -> list[str]:
+        """The record of a whole key, and the function that makes one."""
+        fields = self._algorithm.key
+        found = ["", "", "class Key(Record):", '    """A whole key: what was given, and what follows from it."""', ""]
+        found += ["    __slots__ = ()", *(f"    {identifier(f.name)}: {annotation(f.type)}" for f in fields)]
+        names = ", ".join(identifier(f.name) for f in fields)
+        found += ["", "", f"def _completed({names}):  # type: ignore[no-untyped-def]", *self._completed()]
+        found += [f"    return Key({names})", "", "", "def whole_key("]
+        found += [
+            "    *,",
+            *(f"    {p}," for p in key_parameters(self._algorithm.key, with_capability=False)),
+            ") -> Key:",
+        ]
+        doc = ["The key with its defaults; see `policy` for arguments and errors. A num_items of -1 is unknown."]
+        return [
+            *found,
+            *docstring(doc, "    "),
+            f"    return _completed({names})  # type: ignore[no-any-return,no-untyped-call]",
+        ]
 
     def _selected(self) -> list[str]:
         """Calls the selector; that of a family's architecture numbers its own points."""

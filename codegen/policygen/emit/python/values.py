@@ -100,6 +100,28 @@ def default_argument(field: KeyField) -> object:
     return field.default.value if isinstance(field.default, Const) else None
 
 
+def key_parameters(key: Iterable[KeyField], *, with_capability: bool) -> list[str]:
+    """The parameters of a function that takes a key, each as Python writes it.
+
+    Args:
+        key: its fields.
+        with_capability: whether a compute capability comes first, which chooses an architecture of a family.
+    """
+    found = ["cc: int | str"] if with_capability else []
+    for field in key:
+        kind = annotation(field.type)
+        name = identifier(field.name)
+        if field.name == "num_items":
+            found.append("num_items: int | None = None")
+        elif field.default is None:
+            found.append(f"{name}: {kind}")
+        else:
+            default = default_argument(field)
+            optional = " | None" if default is None else ""
+            found.append(f"{name}: {kind}{optional} = {default!r}")
+    return found
+
+
 def domain_text(field: KeyField) -> str:
     """The domain of a key field, as the module checks it."""
     match field.type:

@@ -17,7 +17,6 @@ from torch import Tensor
 from policygen.model.record import Record
 from policygen.plan.counts import ceil_div
 from policygen.plan.even_share import EvenShare
-from policygen.plan.reduce_plan import Determinism
 from policygen.plan.reduce_plan import ReducePlan
 from policygen.plan.reduce_plan import reduce_plan
 from policygen.plan.residency import Residency
@@ -58,7 +57,7 @@ class GridReduce:
         single, multi = self.policy.single_tile, self.policy.multi_tile
         return reduce_plan(
             num_items,
-            determinism=Determinism.RUN_TO_RUN,
+            determinism="run_to_run",
             single_tile_items=single.threads_per_block * single.items_per_thread,
             multi_tile_items=multi.threads_per_block * multi.items_per_thread,
             accum_size=self.operator.element.size,

@@ -17,6 +17,8 @@ be swapped halfway.
 
 from __future__ import annotations
 
+from typing import Final
+
 import torch
 from attrs import frozen
 from torch import Tensor
@@ -24,7 +26,8 @@ from torch import Tensor
 from policygen.reference.values.elements import Element
 from policygen.reference.values.operators import Operator
 
-NUMBERS = 5
+NUMBERS: Final = 5
+"""Numbers of an accumulator."""
 
 
 @frozen

@@ -135,6 +135,7 @@ def onesweep(
     adversary: str,
     random: torch.Generator,
     log: TileLog,
+    out: Pairs | None = None,
 ) -> Pairs:
     """One digit place.
 
@@ -149,12 +150,13 @@ def onesweep(
         adversary: see `known_inclusive`.
         random: for the adversary.
         log: notes the tiles.
+        out: where to write them, if not to as many places as there are items.
 
     Returns:
         The items in memory of their own.
     """
     rank = rank_of(policy, warp_size)
-    out = items.blank()
+    out = items.blank() if out is None else out
     for tiles in portions(items.num_items, rank.tile_items, most_portion, items.keys.device):
         tiles.record(kernel_name(bit), log)
         begins = _portion(items, out, order, rank, bit, tiles, begins, adversary, random)

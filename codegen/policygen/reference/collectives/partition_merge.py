@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from collections.abc import Mapping
 from typing import Any
+from typing import Final
 
 import torch
 from attrs import frozen
@@ -39,7 +40,7 @@ from policygen.reference.values.operators import Operator
 from policygen.reference.values.operators import maximum
 from policygen.reference.values.operators import plus
 
-_FLOAT = ELEMENTS["float32"]
+_FLOAT: Final = ELEMENTS["float32"]
 
 
 @frozen(eq=False)

@@ -20,11 +20,13 @@ import torch
 from attrs import frozen
 from torch import Tensor
 
+from policygen.plan.counts import ceil_div
 from policygen.plan.counts import round_up
 from policygen.plan.residency import Residency
 from policygen.plan.transform_plan import ItemBounds
 from policygen.plan.transform_plan import spread_out_items_per_thread
 from policygen.reference.collectives.arrangement import vector_striped
+from policygen.reference.contract.sizes import LAST_TILES
 from policygen.reference.contract.tile_log import TileLog
 
 MISALIGNED: Final = "misaligned accesses"
@@ -56,6 +58,10 @@ class RowTile:
     def begins(self, num_items: int, first: int = 0) -> Tensor:
         """Where tiles begin, from a tile on: int64 [tiles]."""
         return torch.arange(first * self.tile_items, num_items, self.tile_items)
+
+    def first_of_last(self, num_items: int) -> int:
+        """The first of the last tiles, where nothing is loaded and they stand for all."""
+        return max(0, ceil_div(num_items, self.tile_items) - LAST_TILES)
 
     def index(self, begins: Tensor) -> Tensor:
         """The numbers that each thread has at each place of its registers: int64 [tiles, items, threads]."""

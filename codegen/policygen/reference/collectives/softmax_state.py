@@ -10,6 +10,8 @@ against numbers when maxima are compared, as everywhere in `values.operators`, b
 
 from __future__ import annotations
 
+from typing import Final
+
 import torch
 from attrs import frozen
 from torch import Tensor
@@ -18,7 +20,7 @@ from policygen.reference.contract.function_errors import EXP_ROUNDINGS
 from policygen.reference.values.elements import Element
 from policygen.reference.values.operators import Operator
 
-MERGE_ROUNDINGS = EXP_ROUNDINGS + 2
+MERGE_ROUNDINGS: Final = EXP_ROUNDINGS + 2
 """Roundings of a merge: of the exponential, the product and the sum."""
 
 

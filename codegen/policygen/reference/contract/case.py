@@ -14,7 +14,7 @@ from policygen.model.types import RecordType
 from policygen.model.types import Role
 from policygen.model.types import Struct
 from policygen.plan.residency import Residency
-from policygen.plan.residency import residency_from_facts
+from policygen.plan.target_device import residency_from_facts
 
 FEW_BLOCKS = Residency(sm_count=1, occupancy=1, subscription_factor=5)
 """A device so small that a few tiles are more than its blocks: the grid of a plan is an input, not a constant."""

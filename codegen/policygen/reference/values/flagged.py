@@ -39,7 +39,7 @@ class Flagged(Operator):
     def pack(self, values: Tensor, flags: Tensor) -> Tensor:
         """Values with their flags: [..., words]."""
         words = values if self.inner.element.words else values.unsqueeze(-1)
-        flags = flags.to(words.dtype).unsqueeze(-1)
+        flags = flags.to(words).unsqueeze(-1)
         return torch.cat([words, flags.expand(*words.shape[:-1], 1)], dim=-1)
 
     def values(self, flagged: Tensor) -> Tensor:

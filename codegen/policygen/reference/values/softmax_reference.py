@@ -8,7 +8,8 @@ tokens the maximum of its scores, the sum of exp(score - m), and its own average
 A kernel multiplies weights on the way from one maximum to the next greater one. The differences that it takes the
 exponential of add up to m - maximum, each rounded once; so together they change the weight by a factor of
 exp(u |m - maximum|) at most, u being the unit roundoff. Every other operation on a weight is one rounding of it, and an
-exponential `EXP_ROUNDINGS`. With a error e of the score itself, the weight of an item that passes r roundings is off by
+exponential `EXP_ROUNDINGS`. With an error e of the score itself, the weight of an item that passes r roundings is off
+by
 
     t = exp(e + u |m - maximum| + r log(1 + u)) - 1
 

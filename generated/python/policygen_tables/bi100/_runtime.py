@@ -9,22 +9,38 @@ from operator import itemgetter
 
 
 class Record(tuple):  # type: ignore[type-arg]
-    """An immutable record: fields by name, and equal to another record with the same values."""
+    """An immutable record: fields by name, and equal to another record with the same values.
+
+    A subclass annotates its fields, some with a default, and may have a `_check` that raises for values it refuses.
+    """
 
     __slots__ = ()
     FIELDS: tuple[str, ...] = ()
+    DEFAULTS: dict[str, object] = {}
+    CHECKED = False
 
     def __init_subclass__(cls) -> None:
         cls.FIELDS = tuple(cls.__annotations__)
+        cls.DEFAULTS = {name: cls.__dict__[name] for name in cls.FIELDS if name in cls.__dict__}
+        cls.CHECKED = "_check" in cls.__dict__
         for index, name in enumerate(cls.FIELDS):
             setattr(cls, name, property(itemgetter(index)))
 
     def __new__(cls, *values: object, **named: object) -> Record:
-        if named:
-            values += tuple(named.pop(name) for name in cls.FIELDS[len(values) :])
+        if len(values) < len(cls.FIELDS):
+            rest, given = cls.FIELDS[len(values) :], {**cls.DEFAULTS, **named}
+            if given.keys() >= set(rest) >= named.keys():
+                values += tuple([given[name] for name in rest])
+                named = {}
         if named or len(values) != len(cls.FIELDS):
             raise TypeError(f"{cls.__name__} has the fields {', '.join(cls.FIELDS)}")
-        return tuple.__new__(cls, values)
+        record = tuple.__new__(cls, values)
+        if cls.CHECKED:
+            record._check()
+        return record
+
+    def _check(self) -> None:
+        """Raises ValueError for values that are refused."""
 
     def __getnewargs__(self) -> tuple[object, ...]:
         return tuple(self)
@@ -80,11 +96,16 @@ def items_known(num_items: int | None) -> int:
     return num_items
 
 
-def represented(cc: int | str, architectures: tuple[int, ...]) -> int:
-    """The highest of some architectures that is not above a compute capability: 90, '9.0' or 'sm_90'."""
+def capability(cc: int | str) -> int:
+    """A compute capability as major x 10 + minor: of 90, '9.0' or 'sm_90'; 0 for what is none."""
     text = str(cc).removeprefix("sm_").removeprefix("compute_").rstrip("af")
     major, dot, minor = text.partition(".")
-    packed = int(major + minor) if (major + minor).isdigit() and (dot or len(text) > 1) else 0
+    return int(major + minor) if (major + minor).isdigit() and (dot or len(text) > 1) else 0
+
+
+def represented(cc: int | str, architectures: tuple[int, ...]) -> int:
+    """The highest of some architectures that is not above a compute capability: 90, '9.0' or 'sm_90'."""
+    packed = capability(cc)
     below = [known for known in architectures if known <= packed < 300]
     if not below:
         known = ", ".join(map(str, architectures))

@@ -244,3 +244,34 @@ def for_types(
     if output is not None:
         fields_["output_size"] = element(output)[1]
     return policy(num_items=num_items, **fields_)  # type: ignore[arg-type]
+
+
+class Key(Record):
+    """A whole key: what was given, and what follows from it."""
+
+    __slots__ = ()
+    value_type_size: int
+    may_alias: bool
+    output_size: int
+    num_items: int
+
+
+def _completed(value_type_size, may_alias, output_size, num_items):  # type: ignore[no-untyped-def]
+    num_items = items_known(num_items)
+    check("value_type_size", value_type_size, _DOMAINS["value_type_size"])
+    check("may_alias", may_alias, _DOMAINS["may_alias"])
+    if output_size is None:
+        output_size = value_type_size
+    check("output_size", output_size, _DOMAINS["output_size"])
+    return Key(value_type_size, may_alias, output_size, num_items)
+
+
+def whole_key(
+    *,
+    value_type_size: int,
+    may_alias: bool = False,
+    output_size: int | None = None,
+    num_items: int | None = None,
+) -> Key:
+    """The key with its defaults; see `policy` for arguments and errors. A num_items of -1 is unknown."""
+    return _completed(value_type_size, may_alias, output_size, num_items)  # type: ignore[no-any-return,no-untyped-call]

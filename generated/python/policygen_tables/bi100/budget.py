@@ -20,6 +20,15 @@ NOT_IN_EFFECT: dict[str, str] = {
     'tokens': '',
 }
 
+# What each field of a table's record counts; empty for what is no number.
+UNITS: dict[str, dict[str, str]] = {
+    'tokens': {
+        'max_tokens': 'tokens',
+        'blocks_needed': 'blocks',
+        'blocks_left': 'blocks',
+    },
+}
+
 
 # What the fields of a key may hold.
 _TOKENS_DOMAINS: dict[str, object] = {

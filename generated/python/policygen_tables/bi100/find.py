@@ -211,3 +211,29 @@ def for_types(
     fields_: dict[str, object] = {}
     fields_["input_type_size"] = element(input)[1]
     return policy(num_items=num_items, **fields_)  # type: ignore[arg-type]
+
+
+class Key(Record):
+    """A whole key: what was given, and what follows from it."""
+
+    __slots__ = ()
+    input_type_size: int
+    offset_size: int
+    num_items: int
+
+
+def _completed(input_type_size, offset_size, num_items):  # type: ignore[no-untyped-def]
+    num_items = items_known(num_items)
+    check("input_type_size", input_type_size, _DOMAINS["input_type_size"])
+    check("offset_size", offset_size, _DOMAINS["offset_size"])
+    return Key(input_type_size, offset_size, num_items)
+
+
+def whole_key(
+    *,
+    input_type_size: int,
+    offset_size: int = 8,
+    num_items: int | None = None,
+) -> Key:
+    """The key with its defaults; see `policy` for arguments and errors. A num_items of -1 is unknown."""
+    return _completed(input_type_size, offset_size, num_items)  # type: ignore[no-any-return,no-untyped-call]

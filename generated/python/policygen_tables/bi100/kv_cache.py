@@ -22,6 +22,24 @@ NOT_IN_EFFECT: dict[str, str] = {
     'gather': '',
 }
 
+# What each field of a table's record counts; empty for what is no number.
+UNITS: dict[str, dict[str, str]] = {
+    'copy': {
+        'offset_bits': 'bits',
+        'programs': 'blocks',
+        'grid_x': 'blocks',
+        'grid_y': 'blocks',
+        'grid_z': 'blocks',
+    },
+    'gather': {
+        'offset_bits': 'bits',
+        'programs': 'blocks',
+        'grid_x': 'blocks',
+        'grid_y': 'blocks',
+        'grid_z': 'blocks',
+    },
+}
+
 
 # What the fields of a key may hold.
 _COPY_DOMAINS: dict[str, object] = {

@@ -20,6 +20,16 @@ NOT_IN_EFFECT: dict[str, str] = {
     'block_size': '',
 }
 
+# What each field of a table's record counts; empty for what is no number.
+UNITS: dict[str, dict[str, str]] = {
+    'block_size': {
+        'block_size_m': 'rows',
+        'num_pairs': 'rows',
+        'max_padded_pairs': 'rows',
+        'max_blocks': 'blocks',
+    },
+}
+
 
 # What the fields of a key may hold.
 _BLOCK_SIZE_DOMAINS: dict[str, object] = {

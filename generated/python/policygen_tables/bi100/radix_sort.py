@@ -2486,3 +2486,37 @@ def for_types(
     fields_["key_type"] = element(key)[0]
     fields_["offset_size"] = element(offset)[1]
     return policy(num_items=num_items, **fields_)  # type: ignore[arg-type]
+
+
+class Key(Record):
+    """A whole key: what was given, and what follows from it."""
+
+    __slots__ = ()
+    key_size: int
+    value_size: int
+    offset_size: int
+    key_type: str
+    num_items: int
+
+
+def _completed(key_size, value_size, offset_size, key_type, num_items):  # type: ignore[no-untyped-def]
+    num_items = items_known(num_items)
+    check("key_type", key_type, _DOMAINS["key_type"])
+    if key_size is None:
+        key_size = _element(key_type).size
+    check("key_size", key_size, _DOMAINS["key_size"])
+    check("value_size", value_size, _DOMAINS["value_size"])
+    check("offset_size", offset_size, _DOMAINS["offset_size"])
+    return Key(key_size, value_size, offset_size, key_type, num_items)
+
+
+def whole_key(
+    *,
+    key_size: int | None = None,
+    value_size: int = 0,
+    offset_size: int,
+    key_type: str,
+    num_items: int | None = None,
+) -> Key:
+    """The key with its defaults; see `policy` for arguments and errors. A num_items of -1 is unknown."""
+    return _completed(key_size, value_size, offset_size, key_type, num_items)  # type: ignore[no-any-return,no-untyped-call]

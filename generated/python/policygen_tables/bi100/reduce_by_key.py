@@ -1259,3 +1259,65 @@ def for_types(
         fields_["accum_t"] = element(accum)[0]
         fields_["accum_alignment"] = element(accum)[2]
     return policy(num_items=num_items, **fields_)  # type: ignore[arg-type]
+
+
+class Key(Record):
+    """A whole key: what was given, and what follows from it."""
+
+    __slots__ = ()
+    key_size: int
+    accum_size: int
+    accum_t: str
+    key_is_primitive: bool
+    key_is_trivially_copyable: bool
+    accum_is_primitive: bool
+    op_is_primitive: bool
+    operation_t: str
+    key_alignment: int
+    accum_alignment: int
+    num_items: int
+
+
+def _completed(key_size, accum_size, accum_t, key_is_primitive, key_is_trivially_copyable, accum_is_primitive, op_is_primitive, operation_t, key_alignment, accum_alignment, num_items):  # type: ignore[no-untyped-def]
+    num_items = items_known(num_items)
+    check("key_size", key_size, _DOMAINS["key_size"])
+    check("accum_t", accum_t, _DOMAINS["accum_t"])
+    if accum_size is None:
+        accum_size = _element(accum_t).size
+    check("accum_size", accum_size, _DOMAINS["accum_size"])
+    if key_is_primitive is None:
+        key_is_primitive = key_size in (1, 2, 4, 8)
+    check("key_is_primitive", key_is_primitive, _DOMAINS["key_is_primitive"])
+    check("key_is_trivially_copyable", key_is_trivially_copyable, _DOMAINS["key_is_trivially_copyable"])
+    if accum_is_primitive is None:
+        accum_is_primitive = accum_t in ('float16', 'bfloat16') or accum_t not in ('other', 'float16', 'bfloat16', 'int128', 'uint128')
+    check("accum_is_primitive", accum_is_primitive, _DOMAINS["accum_is_primitive"])
+    check("operation_t", operation_t, _DOMAINS["operation_t"])
+    if op_is_primitive is None:
+        op_is_primitive = operation_t != 'other'
+    check("op_is_primitive", op_is_primitive, _DOMAINS["op_is_primitive"])
+    if key_alignment is None:
+        key_alignment = _natural_alignment(key_size)
+    check("key_alignment", key_alignment, _DOMAINS["key_alignment"])
+    if accum_alignment is None:
+        accum_alignment = _natural_alignment(accum_size)
+    check("accum_alignment", accum_alignment, _DOMAINS["accum_alignment"])
+    return Key(key_size, accum_size, accum_t, key_is_primitive, key_is_trivially_copyable, accum_is_primitive, op_is_primitive, operation_t, key_alignment, accum_alignment, num_items)
+
+
+def whole_key(
+    *,
+    key_size: int,
+    accum_size: int | None = None,
+    accum_t: str,
+    key_is_primitive: bool | None = None,
+    key_is_trivially_copyable: bool = True,
+    accum_is_primitive: bool | None = None,
+    op_is_primitive: bool | None = None,
+    operation_t: str = 'plus',
+    key_alignment: int | None = None,
+    accum_alignment: int | None = None,
+    num_items: int | None = None,
+) -> Key:
+    """The key with its defaults; see `policy` for arguments and errors. A num_items of -1 is unknown."""
+    return _completed(key_size, accum_size, accum_t, key_is_primitive, key_is_trivially_copyable, accum_is_primitive, op_is_primitive, operation_t, key_alignment, accum_alignment, num_items)  # type: ignore[no-any-return,no-untyped-call]

@@ -633,3 +633,45 @@ def for_types(
     fields_["key_t"] = element(key)[0]
     fields_["length_size"] = element(length)[1]
     return policy(num_items=num_items, **fields_)  # type: ignore[arg-type]
+
+
+class Key(Record):
+    """A whole key: what was given, and what follows from it."""
+
+    __slots__ = ()
+    length_size: int
+    key_size: int
+    key_t: str
+    length_is_primitive: bool
+    length_is_trivially_copyable: bool
+    key_is_primitive: bool
+    num_items: int
+
+
+def _completed(length_size, key_size, key_t, length_is_primitive, length_is_trivially_copyable, key_is_primitive, num_items):  # type: ignore[no-untyped-def]
+    num_items = items_known(num_items)
+    check("length_size", length_size, _DOMAINS["length_size"])
+    check("key_t", key_t, _DOMAINS["key_t"])
+    if key_size is None:
+        key_size = _element(key_t).size
+    check("key_size", key_size, _DOMAINS["key_size"])
+    check("length_is_primitive", length_is_primitive, _DOMAINS["length_is_primitive"])
+    check("length_is_trivially_copyable", length_is_trivially_copyable, _DOMAINS["length_is_trivially_copyable"])
+    if key_is_primitive is None:
+        key_is_primitive = key_t in ('float16', 'bfloat16') or key_t not in ('other', 'float16', 'bfloat16', 'int128', 'uint128')
+    check("key_is_primitive", key_is_primitive, _DOMAINS["key_is_primitive"])
+    return Key(length_size, key_size, key_t, length_is_primitive, length_is_trivially_copyable, key_is_primitive, num_items)
+
+
+def whole_key(
+    *,
+    length_size: int = 4,
+    key_size: int | None = None,
+    key_t: str,
+    length_is_primitive: bool = True,
+    length_is_trivially_copyable: bool = True,
+    key_is_primitive: bool | None = None,
+    num_items: int | None = None,
+) -> Key:
+    """The key with its defaults; see `policy` for arguments and errors. A num_items of -1 is unknown."""
+    return _completed(length_size, key_size, key_t, length_is_primitive, length_is_trivially_copyable, key_is_primitive, num_items)  # type: ignore[no-any-return,no-untyped-call]

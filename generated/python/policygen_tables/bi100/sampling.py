@@ -31,6 +31,17 @@ NOT_IN_EFFECT: dict[str, str] = {
     'topk': '',
 }
 
+# What each field of a table's record counts; empty for what is no number.
+UNITS: dict[str, dict[str, str]] = {
+    'topk': {
+        'threads_per_block': 'threads',
+        'items_per_thread': 'keys',
+        'bits_per_pass': 'bits',
+        'num_passes': 'passes',
+        'num_tiles': 'tiles',
+    },
+}
+
 
 # What the fields of a key may hold.
 _TOPK_DOMAINS: dict[str, object] = {

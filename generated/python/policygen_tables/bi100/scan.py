@@ -693,3 +693,93 @@ def for_types(
         fields_["accum_alignment"] = element(accum)[2]
         fields_["accum_type"] = element(accum)[0]
     return policy(num_items=num_items, **fields_)  # type: ignore[arg-type]
+
+
+class Key(Record):
+    """A whole key: what was given, and what follows from it."""
+
+    __slots__ = ()
+    input_value_size: int
+    input_value_alignment: int
+    output_value_size: int
+    output_value_alignment: int
+    accum_size: int
+    accum_alignment: int
+    offset_size: int
+    input_type: str
+    accum_type: str
+    operation_t: str
+    input_contiguous: bool
+    output_contiguous: bool
+    input_trivially_copyable: bool
+    output_trivially_copyable: bool
+    output_default_constructible: bool
+    accum_is_primitive_or_trivially_copy_constructible: bool
+    benchmark_match: bool
+    require_stable_reduction_order: bool
+    num_items: int
+
+
+def _completed(input_value_size, input_value_alignment, output_value_size, output_value_alignment, accum_size, accum_alignment, offset_size, input_type, accum_type, operation_t, input_contiguous, output_contiguous, input_trivially_copyable, output_trivially_copyable, output_default_constructible, accum_is_primitive_or_trivially_copy_constructible, benchmark_match, require_stable_reduction_order, num_items):  # type: ignore[no-untyped-def]
+    num_items = items_known(num_items)
+    check("input_type", input_type, _DOMAINS["input_type"])
+    if input_value_size is None:
+        input_value_size = _element(input_type).size
+    check("input_value_size", input_value_size, _DOMAINS["input_value_size"])
+    if input_value_alignment is None:
+        input_value_alignment = _element(input_type).alignment
+    check("input_value_alignment", input_value_alignment, _DOMAINS["input_value_alignment"])
+    if output_value_size is None:
+        output_value_size = input_value_size
+    check("output_value_size", output_value_size, _DOMAINS["output_value_size"])
+    if output_value_alignment is None:
+        output_value_alignment = input_value_alignment
+    check("output_value_alignment", output_value_alignment, _DOMAINS["output_value_alignment"])
+    check("operation_t", operation_t, _DOMAINS["operation_t"])
+    if accum_type is None:
+        accum_type = 'int32' if operation_t == 'plus' and input_type in ('boolean', 'int8', 'int16', 'uint8', 'uint16') else input_type
+    check("accum_type", accum_type, _DOMAINS["accum_type"])
+    if accum_size is None:
+        accum_size = _element(accum_type).size
+    check("accum_size", accum_size, _DOMAINS["accum_size"])
+    if accum_alignment is None:
+        accum_alignment = _element(accum_type).alignment
+    check("accum_alignment", accum_alignment, _DOMAINS["accum_alignment"])
+    check("offset_size", offset_size, _DOMAINS["offset_size"])
+    check("input_contiguous", input_contiguous, _DOMAINS["input_contiguous"])
+    check("output_contiguous", output_contiguous, _DOMAINS["output_contiguous"])
+    check("input_trivially_copyable", input_trivially_copyable, _DOMAINS["input_trivially_copyable"])
+    check("output_trivially_copyable", output_trivially_copyable, _DOMAINS["output_trivially_copyable"])
+    check("output_default_constructible", output_default_constructible, _DOMAINS["output_default_constructible"])
+    check("accum_is_primitive_or_trivially_copy_constructible", accum_is_primitive_or_trivially_copy_constructible, _DOMAINS["accum_is_primitive_or_trivially_copy_constructible"])
+    if benchmark_match is None:
+        benchmark_match = input_value_size == output_value_size and accum_size == (4 if operation_t == 'plus' and input_type in ('boolean', 'int8', 'int16', 'uint8', 'uint16') else input_value_size)
+    check("benchmark_match", benchmark_match, _DOMAINS["benchmark_match"])
+    check("require_stable_reduction_order", require_stable_reduction_order, _DOMAINS["require_stable_reduction_order"])
+    return Key(input_value_size, input_value_alignment, output_value_size, output_value_alignment, accum_size, accum_alignment, offset_size, input_type, accum_type, operation_t, input_contiguous, output_contiguous, input_trivially_copyable, output_trivially_copyable, output_default_constructible, accum_is_primitive_or_trivially_copy_constructible, benchmark_match, require_stable_reduction_order, num_items)
+
+
+def whole_key(
+    *,
+    input_value_size: int | None = None,
+    input_value_alignment: int | None = None,
+    output_value_size: int | None = None,
+    output_value_alignment: int | None = None,
+    accum_size: int | None = None,
+    accum_alignment: int | None = None,
+    offset_size: int,
+    input_type: str,
+    accum_type: str | None = None,
+    operation_t: str,
+    input_contiguous: bool = True,
+    output_contiguous: bool = True,
+    input_trivially_copyable: bool = True,
+    output_trivially_copyable: bool = True,
+    output_default_constructible: bool = True,
+    accum_is_primitive_or_trivially_copy_constructible: bool = True,
+    benchmark_match: bool | None = None,
+    require_stable_reduction_order: bool = False,
+    num_items: int | None = None,
+) -> Key:
+    """The key with its defaults; see `policy` for arguments and errors. A num_items of -1 is unknown."""
+    return _completed(input_value_size, input_value_alignment, output_value_size, output_value_alignment, accum_size, accum_alignment, offset_size, input_type, accum_type, operation_t, input_contiguous, output_contiguous, input_trivially_copyable, output_trivially_copyable, output_default_constructible, accum_is_primitive_or_trivially_copy_constructible, benchmark_match, require_stable_reduction_order, num_items)  # type: ignore[no-any-return,no-untyped-call]

@@ -1444,3 +1444,78 @@ def for_types(
         fields_["accum_type"] = element(accum)[0]
         fields_["accum_alignment"] = element(accum)[2]
     return policy(num_items=num_items, **fields_)  # type: ignore[arg-type]
+
+
+class Key(Record):
+    """A whole key: what was given, and what follows from it."""
+
+    __slots__ = ()
+    key_size: int
+    value_size: int
+    accum_size: int
+    value_is_primitive: bool
+    value_is_trivially_copyable: bool
+    accum_is_primitive: bool
+    accum_is_trivially_copyable: bool
+    key_type: str
+    value_type: str
+    accum_type: str
+    operation_t: str
+    key_alignment: int
+    accum_alignment: int
+    num_items: int
+
+
+def _completed(key_size, value_size, accum_size, value_is_primitive, value_is_trivially_copyable, accum_is_primitive, accum_is_trivially_copyable, key_type, value_type, accum_type, operation_t, key_alignment, accum_alignment, num_items):  # type: ignore[no-untyped-def]
+    num_items = items_known(num_items)
+    check("key_type", key_type, _DOMAINS["key_type"])
+    if key_size is None:
+        key_size = _element(key_type).size
+    check("key_size", key_size, _DOMAINS["key_size"])
+    check("value_type", value_type, _DOMAINS["value_type"])
+    if value_size is None:
+        value_size = _element(value_type).size
+    check("value_size", value_size, _DOMAINS["value_size"])
+    check("operation_t", operation_t, _DOMAINS["operation_t"])
+    if accum_type is None:
+        accum_type = 'int32' if operation_t == 'plus' and value_type in ('boolean', 'int8', 'int16', 'uint8', 'uint16') else value_type
+    check("accum_type", accum_type, _DOMAINS["accum_type"])
+    if accum_size is None:
+        accum_size = _element(accum_type).size
+    check("accum_size", accum_size, _DOMAINS["accum_size"])
+    if value_is_primitive is None:
+        value_is_primitive = value_type in ('float16', 'bfloat16') or value_type not in ('other', 'float16', 'bfloat16', 'int128', 'uint128')
+    check("value_is_primitive", value_is_primitive, _DOMAINS["value_is_primitive"])
+    check("value_is_trivially_copyable", value_is_trivially_copyable, _DOMAINS["value_is_trivially_copyable"])
+    if accum_is_primitive is None:
+        accum_is_primitive = accum_type in ('float16', 'bfloat16') or accum_type not in ('other', 'float16', 'bfloat16', 'int128', 'uint128')
+    check("accum_is_primitive", accum_is_primitive, _DOMAINS["accum_is_primitive"])
+    check("accum_is_trivially_copyable", accum_is_trivially_copyable, _DOMAINS["accum_is_trivially_copyable"])
+    if key_alignment is None:
+        key_alignment = _natural_alignment(key_size)
+    check("key_alignment", key_alignment, _DOMAINS["key_alignment"])
+    if accum_alignment is None:
+        accum_alignment = _natural_alignment(accum_size)
+    check("accum_alignment", accum_alignment, _DOMAINS["accum_alignment"])
+    return Key(key_size, value_size, accum_size, value_is_primitive, value_is_trivially_copyable, accum_is_primitive, accum_is_trivially_copyable, key_type, value_type, accum_type, operation_t, key_alignment, accum_alignment, num_items)
+
+
+def whole_key(
+    *,
+    key_size: int | None = None,
+    value_size: int | None = None,
+    accum_size: int | None = None,
+    value_is_primitive: bool | None = None,
+    value_is_trivially_copyable: bool = True,
+    accum_is_primitive: bool | None = None,
+    accum_is_trivially_copyable: bool = True,
+    key_type: str,
+    value_type: str,
+    accum_type: str | None = None,
+    operation_t: str,
+    key_alignment: int | None = None,
+    accum_alignment: int | None = None,
+    num_items: int | None = None,
+) -> Key:
+    """The key with its defaults; see `policy` for arguments and errors. A num_items of -1 is unknown."""
+    return _completed(key_size, value_size, accum_size, value_is_primitive, value_is_trivially_copyable, accum_is_primitive, accum_is_trivially_copyable, key_type, value_type, accum_type, operation_t, key_alignment, accum_alignment, num_items)  # type: ignore[no-any-return,no-untyped-call]

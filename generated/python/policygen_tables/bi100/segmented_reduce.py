@@ -815,3 +815,37 @@ def for_types(
     fields_["offset_size"] = element(offset)[1]
     fields_["operation_t"] = operator_kind(op)
     return policy(num_items=num_items, **fields_)  # type: ignore[arg-type]
+
+
+class Key(Record):
+    """A whole key: what was given, and what follows from it."""
+
+    __slots__ = ()
+    accum_t: str
+    operation_t: str
+    offset_size: int
+    accum_size: int
+    num_items: int
+
+
+def _completed(accum_t, operation_t, offset_size, accum_size, num_items):  # type: ignore[no-untyped-def]
+    num_items = items_known(num_items)
+    check("accum_t", accum_t, _DOMAINS["accum_t"])
+    check("operation_t", operation_t, _DOMAINS["operation_t"])
+    check("offset_size", offset_size, _DOMAINS["offset_size"])
+    if accum_size is None:
+        accum_size = _element(accum_t).size
+    check("accum_size", accum_size, _DOMAINS["accum_size"])
+    return Key(accum_t, operation_t, offset_size, accum_size, num_items)
+
+
+def whole_key(
+    *,
+    accum_t: str,
+    operation_t: str,
+    offset_size: int,
+    accum_size: int | None = None,
+    num_items: int | None = None,
+) -> Key:
+    """The key with its defaults; see `policy` for arguments and errors. A num_items of -1 is unknown."""
+    return _completed(accum_t, operation_t, offset_size, accum_size, num_items)  # type: ignore[no-any-return,no-untyped-call]

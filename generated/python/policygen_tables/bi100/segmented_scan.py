@@ -321,3 +321,34 @@ def for_types(
     fields_["accum_size"] = element(accum)[1]
     fields_["accum_align"] = element(accum)[2]
     return policy(num_items=num_items, **fields_)  # type: ignore[arg-type]
+
+
+class Key(Record):
+    """A whole key: what was given, and what follows from it."""
+
+    __slots__ = ()
+    accum_size: int
+    accum_align: int
+    offset_size: int
+    num_items: int
+
+
+def _completed(accum_size, accum_align, offset_size, num_items):  # type: ignore[no-untyped-def]
+    num_items = items_known(num_items)
+    check("accum_size", accum_size, _DOMAINS["accum_size"])
+    if accum_align is None:
+        accum_align = _natural_alignment(accum_size)
+    check("accum_align", accum_align, _DOMAINS["accum_align"])
+    check("offset_size", offset_size, _DOMAINS["offset_size"])
+    return Key(accum_size, accum_align, offset_size, num_items)
+
+
+def whole_key(
+    *,
+    accum_size: int,
+    accum_align: int | None = None,
+    offset_size: int = 8,
+    num_items: int | None = None,
+) -> Key:
+    """The key with its defaults; see `policy` for arguments and errors. A num_items of -1 is unknown."""
+    return _completed(accum_size, accum_align, offset_size, num_items)  # type: ignore[no-any-return,no-untyped-call]

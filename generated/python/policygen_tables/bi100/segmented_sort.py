@@ -557,3 +557,37 @@ def for_types(
     fields_: dict[str, object] = {}
     fields_["key_size"] = element(key)[1]
     return policy(num_items=num_items, **fields_)  # type: ignore[arg-type]
+
+
+class Key(Record):
+    """A whole key: what was given, and what follows from it."""
+
+    __slots__ = ()
+    key_size: int
+    value_size: int
+    keys_only: bool
+    offset_size: int
+    num_items: int
+
+
+def _completed(key_size, value_size, keys_only, offset_size, num_items):  # type: ignore[no-untyped-def]
+    num_items = items_known(num_items)
+    check("key_size", key_size, _DOMAINS["key_size"])
+    check("value_size", value_size, _DOMAINS["value_size"])
+    if keys_only is None:
+        keys_only = value_size == 0
+    check("keys_only", keys_only, _DOMAINS["keys_only"])
+    check("offset_size", offset_size, _DOMAINS["offset_size"])
+    return Key(key_size, value_size, keys_only, offset_size, num_items)
+
+
+def whole_key(
+    *,
+    key_size: int,
+    value_size: int = 0,
+    keys_only: bool | None = None,
+    offset_size: int = 4,
+    num_items: int | None = None,
+) -> Key:
+    """The key with its defaults; see `policy` for arguments and errors. A num_items of -1 is unknown."""
+    return _completed(key_size, value_size, keys_only, offset_size, num_items)  # type: ignore[no-any-return,no-untyped-call]

@@ -630,3 +630,34 @@ def for_types(
     fields_["input_type"] = element(input)[0]
     fields_["input_size"] = element(input)[1]
     return policy(num_items=num_items, **fields_)  # type: ignore[arg-type]
+
+
+class Key(Record):
+    """A whole key: what was given, and what follows from it."""
+
+    __slots__ = ()
+    input_type: str
+    input_size: int
+    offset_size: int
+    num_items: int
+
+
+def _completed(input_type, input_size, offset_size, num_items):  # type: ignore[no-untyped-def]
+    num_items = items_known(num_items)
+    check("input_type", input_type, _DOMAINS["input_type"])
+    if input_size is None:
+        input_size = _element(input_type).size
+    check("input_size", input_size, _DOMAINS["input_size"])
+    check("offset_size", offset_size, _DOMAINS["offset_size"])
+    return Key(input_type, input_size, offset_size, num_items)
+
+
+def whole_key(
+    *,
+    input_type: str,
+    input_size: int | None = None,
+    offset_size: int = 4,
+    num_items: int | None = None,
+) -> Key:
+    """The key with its defaults; see `policy` for arguments and errors. A num_items of -1 is unknown."""
+    return _completed(input_type, input_size, offset_size, num_items)  # type: ignore[no-any-return,no-untyped-call]

@@ -904,3 +904,47 @@ def for_types(
     fields_["value_size"] = element(value)[1]
     fields_["offset_size"] = element(offset)[1]
     return policy(num_items=num_items, **fields_)  # type: ignore[arg-type]
+
+
+class Key(Record):
+    """A whole key: what was given, and what follows from it."""
+
+    __slots__ = ()
+    key_size: int
+    value_size: int
+    primitive_key: bool
+    primitive_value: bool
+    offset_size: int
+    key_alignment: int
+    num_items: int
+
+
+def _completed(key_size, value_size, primitive_key, primitive_value, offset_size, key_alignment, num_items):  # type: ignore[no-untyped-def]
+    num_items = items_known(num_items)
+    check("key_size", key_size, _DOMAINS["key_size"])
+    check("value_size", value_size, _DOMAINS["value_size"])
+    if primitive_key is None:
+        primitive_key = key_size in (1, 2, 4, 8)
+    check("primitive_key", primitive_key, _DOMAINS["primitive_key"])
+    if primitive_value is None:
+        primitive_value = value_size in (1, 2, 4, 8)
+    check("primitive_value", primitive_value, _DOMAINS["primitive_value"])
+    check("offset_size", offset_size, _DOMAINS["offset_size"])
+    if key_alignment is None:
+        key_alignment = _natural_alignment(key_size)
+    check("key_alignment", key_alignment, _DOMAINS["key_alignment"])
+    return Key(key_size, value_size, primitive_key, primitive_value, offset_size, key_alignment, num_items)
+
+
+def whole_key(
+    *,
+    key_size: int,
+    value_size: int,
+    primitive_key: bool | None = None,
+    primitive_value: bool | None = None,
+    offset_size: int = 4,
+    key_alignment: int | None = None,
+    num_items: int | None = None,
+) -> Key:
+    """The key with its defaults; see `policy` for arguments and errors. A num_items of -1 is unknown."""
+    return _completed(key_size, value_size, primitive_key, primitive_value, offset_size, key_alignment, num_items)  # type: ignore[no-any-return,no-untyped-call]

@@ -183,3 +183,23 @@ def point(
 def _whole(num_items) -> tuple[BatchedCopyPolicy, int]:  # type: ignore[no-untyped-def]
     num_items = items_known(num_items)
     return _select(num_items)
+
+
+class Key(Record):
+    """A whole key: what was given, and what follows from it."""
+
+    __slots__ = ()
+    num_items: int
+
+
+def _completed(num_items):  # type: ignore[no-untyped-def]
+    num_items = items_known(num_items)
+    return Key(num_items)
+
+
+def whole_key(
+    *,
+    num_items: int | None = None,
+) -> Key:
+    """The key with its defaults; see `policy` for arguments and errors. A num_items of -1 is unknown."""
+    return _completed(num_items)  # type: ignore[no-any-return,no-untyped-call]

@@ -190,3 +190,31 @@ def for_types(
     if values_type is not None:
         fields_["values_type_size"] = element(values_type)[1]
     return policy(num_items=num_items, **fields_)  # type: ignore[arg-type]
+
+
+class Key(Record):
+    """A whole key: what was given, and what follows from it."""
+
+    __slots__ = ()
+    range_type_size: int
+    values_type_size: int
+    num_items: int
+
+
+def _completed(range_type_size, values_type_size, num_items):  # type: ignore[no-untyped-def]
+    num_items = items_known(num_items)
+    check("range_type_size", range_type_size, _DOMAINS["range_type_size"])
+    if values_type_size is None:
+        values_type_size = range_type_size
+    check("values_type_size", values_type_size, _DOMAINS["values_type_size"])
+    return Key(range_type_size, values_type_size, num_items)
+
+
+def whole_key(
+    *,
+    range_type_size: int,
+    values_type_size: int | None = None,
+    num_items: int | None = None,
+) -> Key:
+    """The key with its defaults; see `policy` for arguments and errors. A num_items of -1 is unknown."""
+    return _completed(range_type_size, values_type_size, num_items)  # type: ignore[no-any-return,no-untyped-call]

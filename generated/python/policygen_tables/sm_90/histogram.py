@@ -314,3 +314,50 @@ def for_types(
     fields_["sample_size"] = element(sample)[1]
     fields_["counter_size"] = element(counter)[1]
     return policy(num_items=num_items, **fields_)  # type: ignore[arg-type]
+
+
+class Key(Record):
+    """A whole key: what was given, and what follows from it."""
+
+    __slots__ = ()
+    sample_is_primitive: bool
+    sample_size: int
+    counter_size: int
+    sample_size_bytes: int
+    num_channels: int
+    num_active_channels: int
+    is_even: bool
+    num_items: int
+
+
+def _completed(sample_is_primitive, sample_size, counter_size, sample_size_bytes, num_channels, num_active_channels, is_even, num_items):  # type: ignore[no-untyped-def]
+    num_items = items_known(num_items)
+    check("sample_size", sample_size, _DOMAINS["sample_size"])
+    if sample_is_primitive is None:
+        sample_is_primitive = sample_size in (1, 2, 4, 8)
+    check("sample_is_primitive", sample_is_primitive, _DOMAINS["sample_is_primitive"])
+    check("counter_size", counter_size, _DOMAINS["counter_size"])
+    if sample_size_bytes is None:
+        sample_size_bytes = sample_size
+    check("sample_size_bytes", sample_size_bytes, _DOMAINS["sample_size_bytes"])
+    check("num_channels", num_channels, _DOMAINS["num_channels"])
+    if num_active_channels is None:
+        num_active_channels = num_channels
+    check("num_active_channels", num_active_channels, _DOMAINS["num_active_channels"])
+    check("is_even", is_even, _DOMAINS["is_even"])
+    return Key(sample_is_primitive, sample_size, counter_size, sample_size_bytes, num_channels, num_active_channels, is_even, num_items)
+
+
+def whole_key(
+    *,
+    sample_is_primitive: bool | None = None,
+    sample_size: int,
+    counter_size: int,
+    sample_size_bytes: int | None = None,
+    num_channels: int = 1,
+    num_active_channels: int | None = None,
+    is_even: bool = True,
+    num_items: int | None = None,
+) -> Key:
+    """The key with its defaults; see `policy` for arguments and errors. A num_items of -1 is unknown."""
+    return _completed(sample_is_primitive, sample_size, counter_size, sample_size_bytes, num_channels, num_active_channels, is_even, num_items)  # type: ignore[no-any-return,no-untyped-call]

@@ -328,3 +328,60 @@ def for_types(
     fields_["key_align"] = element(key)[2]
     fields_["offset_size"] = element(offset)[1]
     return policy(num_items=num_items, **fields_)  # type: ignore[arg-type]
+
+
+class Key(Record):
+    """A whole key: what was given, and what follows from it."""
+
+    __slots__ = ()
+    key_size: int
+    key_align: int
+    key_is_trivially_relocatable: bool
+    key_iterators_are_contiguous: bool
+    key_iterator_value_types_are_the_same: bool
+    value_size: int
+    value_align: int
+    value_is_trivially_relocatable: bool
+    value_iterators_are_contiguous: bool
+    value_iterator_value_types_are_the_same: bool
+    offset_size: int
+    num_items: int
+
+
+def _completed(key_size, key_align, key_is_trivially_relocatable, key_iterators_are_contiguous, key_iterator_value_types_are_the_same, value_size, value_align, value_is_trivially_relocatable, value_iterators_are_contiguous, value_iterator_value_types_are_the_same, offset_size, num_items):  # type: ignore[no-untyped-def]
+    num_items = items_known(num_items)
+    check("key_size", key_size, _DOMAINS["key_size"])
+    if key_align is None:
+        key_align = min(16, _power_of_two_factor(key_size))
+    check("key_align", key_align, _DOMAINS["key_align"])
+    check("key_is_trivially_relocatable", key_is_trivially_relocatable, _DOMAINS["key_is_trivially_relocatable"])
+    check("key_iterators_are_contiguous", key_iterators_are_contiguous, _DOMAINS["key_iterators_are_contiguous"])
+    check("key_iterator_value_types_are_the_same", key_iterator_value_types_are_the_same, _DOMAINS["key_iterator_value_types_are_the_same"])
+    check("value_size", value_size, _DOMAINS["value_size"])
+    if value_align is None:
+        value_align = min(16, _power_of_two_factor(value_size)) if value_size > 0 else 1
+    check("value_align", value_align, _DOMAINS["value_align"])
+    check("value_is_trivially_relocatable", value_is_trivially_relocatable, _DOMAINS["value_is_trivially_relocatable"])
+    check("value_iterators_are_contiguous", value_iterators_are_contiguous, _DOMAINS["value_iterators_are_contiguous"])
+    check("value_iterator_value_types_are_the_same", value_iterator_value_types_are_the_same, _DOMAINS["value_iterator_value_types_are_the_same"])
+    check("offset_size", offset_size, _DOMAINS["offset_size"])
+    return Key(key_size, key_align, key_is_trivially_relocatable, key_iterators_are_contiguous, key_iterator_value_types_are_the_same, value_size, value_align, value_is_trivially_relocatable, value_iterators_are_contiguous, value_iterator_value_types_are_the_same, offset_size, num_items)
+
+
+def whole_key(
+    *,
+    key_size: int,
+    key_align: int | None = None,
+    key_is_trivially_relocatable: bool = True,
+    key_iterators_are_contiguous: bool = True,
+    key_iterator_value_types_are_the_same: bool = True,
+    value_size: int = 0,
+    value_align: int | None = None,
+    value_is_trivially_relocatable: bool = True,
+    value_iterators_are_contiguous: bool = True,
+    value_iterator_value_types_are_the_same: bool = True,
+    offset_size: int,
+    num_items: int | None = None,
+) -> Key:
+    """The key with its defaults; see `policy` for arguments and errors. A num_items of -1 is unknown."""
+    return _completed(key_size, key_align, key_is_trivially_relocatable, key_iterators_are_contiguous, key_iterator_value_types_are_the_same, value_size, value_align, value_is_trivially_relocatable, value_iterators_are_contiguous, value_iterator_value_types_are_the_same, offset_size, num_items)  # type: ignore[no-any-return,no-untyped-call]

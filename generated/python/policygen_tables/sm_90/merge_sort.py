@@ -208,3 +208,29 @@ def for_types(
     fields_: dict[str, object] = {}
     fields_["key_size"] = element(key)[1]
     return policy(num_items=num_items, **fields_)  # type: ignore[arg-type]
+
+
+class Key(Record):
+    """A whole key: what was given, and what follows from it."""
+
+    __slots__ = ()
+    key_size: int
+    value_size: int
+    num_items: int
+
+
+def _completed(key_size, value_size, num_items):  # type: ignore[no-untyped-def]
+    num_items = items_known(num_items)
+    check("key_size", key_size, _DOMAINS["key_size"])
+    check("value_size", value_size, _DOMAINS["value_size"])
+    return Key(key_size, value_size, num_items)
+
+
+def whole_key(
+    *,
+    key_size: int,
+    value_size: int = 0,
+    num_items: int | None = None,
+) -> Key:
+    """The key with its defaults; see `policy` for arguments and errors. A num_items of -1 is unknown."""
+    return _completed(key_size, value_size, num_items)  # type: ignore[no-any-return,no-untyped-call]

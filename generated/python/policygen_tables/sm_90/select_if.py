@@ -1149,3 +1149,48 @@ def for_types(
     fields_["input_size_bytes"] = element(input)[1]
     fields_["selection_impl"] = selection
     return policy(num_items=num_items, **fields_)  # type: ignore[arg-type]
+
+
+class Key(Record):
+    """A whole key: what was given, and what follows from it."""
+
+    __slots__ = ()
+    input_type: str
+    input_size_bytes: int
+    input_is_primitive: bool
+    flag_size_bytes: int
+    offset_size_bytes: int
+    distinct_partitions: bool
+    selection_impl: str
+    num_items: int
+
+
+def _completed(input_type, input_size_bytes, input_is_primitive, flag_size_bytes, offset_size_bytes, distinct_partitions, selection_impl, num_items):  # type: ignore[no-untyped-def]
+    num_items = items_known(num_items)
+    check("input_type", input_type, _DOMAINS["input_type"])
+    if input_size_bytes is None:
+        input_size_bytes = _element(input_type).size
+    check("input_size_bytes", input_size_bytes, _DOMAINS["input_size_bytes"])
+    if input_is_primitive is None:
+        input_is_primitive = input_type in ('float16', 'bfloat16') or input_type not in ('other', 'float16', 'bfloat16', 'int128', 'uint128')
+    check("input_is_primitive", input_is_primitive, _DOMAINS["input_is_primitive"])
+    check("flag_size_bytes", flag_size_bytes, _DOMAINS["flag_size_bytes"])
+    check("offset_size_bytes", offset_size_bytes, _DOMAINS["offset_size_bytes"])
+    check("distinct_partitions", distinct_partitions, _DOMAINS["distinct_partitions"])
+    check("selection_impl", selection_impl, _DOMAINS["selection_impl"])
+    return Key(input_type, input_size_bytes, input_is_primitive, flag_size_bytes, offset_size_bytes, distinct_partitions, selection_impl, num_items)
+
+
+def whole_key(
+    *,
+    input_type: str,
+    input_size_bytes: int | None = None,
+    input_is_primitive: bool | None = None,
+    flag_size_bytes: int = 0,
+    offset_size_bytes: int = 4,
+    distinct_partitions: bool = False,
+    selection_impl: str = 'Select',
+    num_items: int | None = None,
+) -> Key:
+    """The key with its defaults; see `policy` for arguments and errors. A num_items of -1 is unknown."""
+    return _completed(input_type, input_size_bytes, input_is_primitive, flag_size_bytes, offset_size_bytes, distinct_partitions, selection_impl, num_items)  # type: ignore[no-any-return,no-untyped-call]

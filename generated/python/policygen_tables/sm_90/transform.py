@@ -445,3 +445,41 @@ def for_types(
     fields_["output"] = _info(output)
     fields_["inputs"] = tuple(_info(e) for e in inputs)
     return policy(num_items=num_items, **fields_)  # type: ignore[arg-type]
+
+
+class Key(Record):
+    """A whole key: what was given, and what follows from it."""
+
+    __slots__ = ()
+    requires_stable_address: bool
+    dense_output: bool
+    inputs: tuple[iterator_info, ...] | list[iterator_info]
+    output: iterator_info
+    num_items: int
+
+
+def _completed(requires_stable_address, dense_output, inputs, output, num_items):  # type: ignore[no-untyped-def]
+    num_items = items_known(num_items)
+    check("requires_stable_address", requires_stable_address, _DOMAINS["requires_stable_address"])
+    check("dense_output", dense_output, _DOMAINS["dense_output"])
+    inputs = tuple([_inputs_record(**r) if isinstance(r, dict) else r for r in inputs])
+    if len(inputs) > 8:
+        raise ValueError(f"inputs: at most 8 records, not {len(inputs)}")
+    for index, record in enumerate(inputs):
+        check_record(f"inputs[{index}]", record, iterator_info, _INPUTS)
+    if isinstance(output, dict):
+        output = _output_record(**output)
+    check_record("output", output, iterator_info, _OUTPUT)
+    return Key(requires_stable_address, dense_output, inputs, output, num_items)
+
+
+def whole_key(
+    *,
+    requires_stable_address: bool = False,
+    dense_output: bool = True,
+    inputs: tuple[iterator_info, ...] | list[iterator_info],
+    output: iterator_info,
+    num_items: int | None = None,
+) -> Key:
+    """The key with its defaults; see `policy` for arguments and errors. A num_items of -1 is unknown."""
+    return _completed(requires_stable_address, dense_output, inputs, output, num_items)  # type: ignore[no-any-return,no-untyped-call]
