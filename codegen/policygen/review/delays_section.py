@@ -109,7 +109,7 @@ def _kind(subject: Subject, number: int, kind: str) -> Row:
     gated = kind in GATED_DELAYS
     below = _activity(subject, kind, _SOME_NS, _SOME_NS, GRID_THRESHOLD - 1)
     above = _activity(subject, kind, _SOME_NS, _SOME_NS, GRID_THRESHOLD)
-    effects = [effect.value for found in (below, above) for effect in (found.before, found.each_poll)]
+    effects = [effect for found in (below, above) for effect in (found.before, found.each_poll)]
     # the last kind is upstream's own, beyond the ids that a benchmark may name
     named = kind != "reduce_by_key"
     cells = (str(number) if named else "none", kind, "gated" if gated else "never gated", *effects)
@@ -133,7 +133,7 @@ def _policy(subject: Subject, keys: int, threads: int, items: int, kind: str, de
     for size in PROBLEM_SIZES:
         grid = ceil_div(size, tile)
         found = _activity(subject, kind, delay, latency, grid)
-        planned.append({"items": size, "grid": grid, "first": found.before.value, "each_poll": found.each_poll.value})
+        planned.append({"items": size, "grid": grid, "first": found.before, "each_poll": found.each_poll})
     cells = (
         str(keys),
         f"{threads} x {items}",

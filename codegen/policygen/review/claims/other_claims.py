@@ -8,7 +8,6 @@ from policygen.fold.arch_list import fold_by_value
 from policygen.fold.arch_list import fold_contiguous
 from policygen.model.record import Record
 from policygen.plan.partitions import is_unpartitioned
-from policygen.plan.reduce_plan import Determinism
 from policygen.plan.reduce_plan import fits_single_tile
 from policygen.review.claims.claim import Answers
 from policygen.review.claims.claim import Claim
@@ -61,7 +60,7 @@ def _tile(upstream: Upstream) -> Answers:
 def _conditions(_: Upstream) -> Answers:
     # short of a partition, longer than the tile: the notes' test and CUB's part
     length, partition, tile = 1_000, 1_024, 512
-    cub = fits_single_tile(length, determinism=Determinism.RUN_TO_RUN, single_tile_items=tile)
+    cub = fits_single_tile(length, determinism="run_to_run", single_tile_items=tile)
     notes = is_unpartitioned(length, partition_items=partition, reduce_tile_items=tile)
     return {"both say the same of 1,000 items, a partition of 1,024 and a tile of 512": cub is notes}
 

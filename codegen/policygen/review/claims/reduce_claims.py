@@ -8,7 +8,7 @@ from typing import Final
 
 from policygen.fold.table import policy_table
 from policygen.plan.even_share import even_share
-from policygen.plan.reduce_plan import Determinism
+from policygen.plan.reduce_plan import DETERMINISMS
 from policygen.plan.reduce_plan import ReducePlan
 from policygen.plan.reduce_plan import fits_single_tile
 from policygen.plan.reduce_plan import reduce_plan
@@ -141,12 +141,12 @@ def _items_fill_shared_memory(upstream: Upstream) -> Answers:
 
 def _single_tile_rule(_: Upstream) -> Answers:
     return {
-        f"one tile is one block: {kind.value}": fits_single_tile(_TILE, determinism=kind, single_tile_items=_TILE)
-        for kind in Determinism
+        f"one tile is one block: {kind}": fits_single_tile(_TILE, determinism=kind, single_tile_items=_TILE)
+        for kind in DETERMINISMS
     }
 
 
-def _planned(determinism: Determinism) -> ReducePlan:
+def _planned(determinism: str) -> ReducePlan:
     return reduce_plan(
         _MILLION,
         determinism=determinism,
@@ -159,8 +159,8 @@ def _planned(determinism: Determinism) -> ReducePlan:
 
 def _passes(_: Upstream) -> Answers:
     return {
-        f"{kind.value}: kernels, partial results": f"{plan.passes}, {plan.partials}"
-        for kind in (Determinism.NOT_GUARANTEED, Determinism.RUN_TO_RUN)
+        f"{kind}: kernels, partial results": f"{plan.passes}, {plan.partials}"
+        for kind in ("not_guaranteed", "run_to_run")
         for plan in [_planned(kind)]
     }
 
@@ -234,7 +234,7 @@ REDUCE_CLAIMS: Final = (
           {"shared memory grows with the items": True, "bytes at 512 threads of float32": _TILE * 4},
           _items_fill_shared_memory, "the constraint on shared memory, 32-lane warps"),
     Claim("B16", "N0, N2", "reduce", "what one tile of the single-tile policy holds is done by one block",
-          {f"one tile is one block: {kind.value}": True for kind in Determinism}, _single_tile_rule, _PLANS),
+          {f"one tile is one block: {kind}": True for kind in DETERMINISMS}, _single_tile_rule, _PLANS),
     Claim("B17", "N0, N2", "reduce",
           "without a stable order blocks add atomically, else a second kernel adds their results",
           {
