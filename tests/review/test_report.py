@@ -138,7 +138,7 @@ def test_charts_show_what_explain_tells_of_a_key() -> None:
     resolver, project = the_project().resolver("bi100", "scan"), the_project()
     resolution = resolver.resolve({"input_type": "float32", "operation_t": "plus", "offset_size": 4})
     kernels = KernelUse(resolver.rules, project.evidence("bi100", "scan")).of(resolution)
-    (told,) = explanation(resolver.rules, resolution, kernels).as_dict()["occupancy"]
+    (told,) = explanation(project.spec, resolver, resolution, kernels).as_dict()["occupancy"]
     plots = {plot.id: plot for plot in figures(found, scan) if isinstance(plot, Plot)}
     values = {
         "shared-memory": told["static_smem"] + told["dynamic_smem"],

@@ -10,8 +10,8 @@ from policygen.lang.evaluate import LazyNames
 from policygen.lang.evaluate import compiled
 from policygen.resolve.candidate import Overlay
 from policygen.resolve.candidate import value_at
-from policygen.resolve.explanation import as_given
 from policygen.resolve.passes import evaluators
+from policygen.resolve.telling import as_given
 from policygen.resolve.trace import Neutralised
 from policygen.review.section import Column
 from policygen.review.section import Row

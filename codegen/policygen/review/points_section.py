@@ -13,11 +13,11 @@ from attrs import frozen
 from policygen.fold.table import PolicyTable
 from policygen.resolve.candidate import Candidate
 from policygen.resolve.candidate import NoPolicy
-from policygen.resolve.explanation import as_given
 from policygen.resolve.key import InvalidKey
 from policygen.resolve.resolver import Resolution
 from policygen.resolve.resolver import Resolver
 from policygen.resolve.specialise import rules_for
+from policygen.resolve.telling import as_given
 from policygen.resolve.trace import Changed
 from policygen.resolve.trace import Neutralised
 from policygen.resolve.trace import Shrunk
