@@ -176,7 +176,7 @@ def report(subject: Subject, reference: Subject | None) -> Report:
         reference="" if reference is None else f"{instance.target.reference} on {reference.instance.name}",
         limits=instance.facts,
         limits_table=limits_section(subject),
-        algorithms=tuple(_algorithm(subject, reference, name) for name in sorted(subject.rules, key=by_weight)),
+        algorithms=tuple(_algorithm(subject, reference, name) for name in sorted(subject.all_rules, key=by_weight)),
     )
 
 
@@ -187,7 +187,7 @@ def reference_target(subject: Subject) -> str | None:
 
 
 def _algorithm(subject: Subject, reference: Subject | None, name: str) -> AlgorithmReport:
-    rules, table = subject.rules[name], subject.tables[name]
+    rules, table = subject.all_rules[name], subject.tables[name]
     gathered = _Gathered(subject, reference, name)
     return AlgorithmReport(
         algorithm=rules.algorithm,
@@ -205,7 +205,7 @@ class _Gathered:
     """The common keys of one algorithm, gathered into entries."""
 
     def __init__(self, subject: Subject, reference: Subject | None, name: str) -> None:
-        self._rules = subject.rules[name]
+        self._rules = subject.all_rules[name]
         self._table = subject.tables[name]
         self._use = KernelUse(self._rules, subject.evidence.get(name))
         self._types = ElementTypes(self._rules)

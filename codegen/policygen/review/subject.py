@@ -26,7 +26,7 @@ class Subject:
     Attributes:
         instance: the target as the command names it.
         rules: those of each algorithm under review, in the order of the engine's weights.
-        tables: the policies of their common keys.
+        tables: the policies of the common keys of all of these, and of the engine's tables.
         evidence: what the compiler said of their policies, where it was asked.
         engine: the rules of each table of the engine under review, in the same order.
         upstream: what CUB itself selects.
@@ -39,6 +39,11 @@ class Subject:
     evidence: Mapping[str, Evidence] = field(repr=False)
     engine: Mapping[str, Rules] = field(repr=False)
     upstream: Upstream = field(repr=False)
+
+    @property
+    def all_rules(self) -> Mapping[str, Rules]:
+        """The rules of algorithms and of tables of the engine."""
+        return {**self.rules, **self.engine}
 
 
 def subject(project: Project, target: str, names: Sequence[str], assumed: Mapping[str, str] | None = None) -> Subject:
@@ -65,7 +70,7 @@ def subject(project: Project, target: str, names: Sequence[str], assumed: Mappin
         spec=project.spec,
         instance=instance,
         rules={name: resolver.rules for name, resolver in resolvers.items()},
-        tables={name: policy_table(resolver) for name, resolver in resolvers.items()},
+        tables={name: policy_table(resolver) for name, resolver in every.items()},
         evidence=evidence,
         engine={name: resolver.rules for name, resolver in every.items() if name not in resolvers},
         upstream=Upstream(project),
