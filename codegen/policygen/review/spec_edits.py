@@ -148,18 +148,18 @@ def _are_tables(value: Any) -> bool:
 
 
 def _named(tables: list[dict[str, Any]]) -> dict[str, tuple[int, Any]]:
-    """Tables of a list by what tells them apart: their id; of a reading what it says, when and from whom."""
+    """Tables of a list by what tells them apart: their id; of a reading its kind and date, and which of these it is."""
     found: dict[str, tuple[int, Any]] = {}
     for position, table in enumerate(tables):
         name = str(table["id"]) if "id" in table else _reading_name(table)
-        while name in found:
-            name += "'"
+        if name in found:
+            name = f"{name}, {sum(one.partition(', ')[0] == name for one in found) + 1}"
         found[name] = (position, table)
     return found
 
 
 def _reading_name(table: Mapping[str, Any]) -> str:
-    parts = [table.get("kind"), table.get("date"), table.get("value", table.get("formula"))]
+    parts = [table.get("kind"), table.get("date")]
     return " ".join(str(part) for part in parts if part is not None) or "table"
 
 
