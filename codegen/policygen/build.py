@@ -50,6 +50,7 @@ from policygen.resolve.witness import reachability
 from policygen.resolve.witness import reference_reachability
 from policygen.resolve.witness import warnings_of
 from policygen.review.benchmarks import without_effect
+from policygen.review.weights import by_weight
 from policygen.spec import RuleSet
 from policygen.spec import Target
 from policygen.validate.records import policy_address
@@ -197,7 +198,8 @@ def build(
         spec = project.spec
         artifacts += binding_files(target, files, spec.algorithms, spec.vocabulary, project.root.settings)
         conflicts = tuple(f"conflict: {c}" for fact in target.facts.values() for c in fact.conflicts)
-        reports.append(TargetReport(name, tuple(m.report for m in own), conflicts))
+        told = sorted((m.report for m in own), key=lambda report: by_weight(report.algorithm))
+        reports.append(TargetReport(name, tuple(told), conflicts))
     return Build(
         artifacts=(*artifacts, *project_files(project.root.settings, __version__)),
         owners=(*(owner_of(name) for name in targets), "project"),

@@ -20,7 +20,7 @@ class Phase:
     Attributes:
         name: of the phase.
         weight: of its tokens in throughput.
-        path: algorithms and tables in the order of its critical path.
+        path: algorithms, tables and reference kernels in the order of its critical path.
     """
 
     name: str
@@ -39,14 +39,18 @@ PHASES: Final = (
         16.796,
         (
             *("reduce", "attention.decode", "attention.merge", "attention.single_tile", "attention.split_k"),
+            *("paged_attention", "partition_merge", "online_softmax"),
             *("scan", "topk", "batched_topk", "radix_sort", "sampling.topk"),
-            *("transform", "norm.rms", "norm.silu", "norm.rope"),
+            *("transform", "norm.rms", "norm.silu", "norm.rope", "rms_norm", "silu_and_mul", "rotary_embedding"),
         ),
     ),
     Phase(
         "prefill",
         2.799,
-        ("attention.prefill", "attention.flash", "select_if", "reduce_by_key", "moe.block_size"),
+        (
+            *("attention.prefill", "attention.flash", "select_if", "reduce_by_key", "moe.block_size"),
+            *("moe_topk", "moe_align", "moe_combine"),
+        ),
     ),
     Phase("cache", 0.56, ("batch_memcpy", "kv_cache.copy", "kv_cache.gather", "budget.tokens")),
 )
@@ -58,8 +62,15 @@ _POSITIONS: Final[Mapping[str, int]] = {
 
 
 def by_weight(name: str) -> tuple[int, str]:
-    """The place of an algorithm or table in a report; what no phase names comes last, by its name."""
-    return _POSITIONS.get(name, len(_POSITIONS)), name
+    """The place of an algorithm, table, module or kernel in a report; what no phase names comes last, by its name.
+
+    A module of tables stands where the first of its tables does.
+    """
+    place = _POSITIONS.get(name)
+    if place is None:
+        tables = (position for table, position in _POSITIONS.items() if table.startswith(f"{name}."))
+        place = min(tables, default=len(_POSITIONS))
+    return place, name
 
 
 def phase_of(name: str) -> Phase | None:

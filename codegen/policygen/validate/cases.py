@@ -24,6 +24,7 @@ from policygen.resolve.instance import TargetInstance
 from policygen.resolve.key import InvalidKey
 from policygen.resolve.resolver import Resolver
 from policygen.resolve.trace import Reported
+from policygen.review.weights import by_weight
 
 
 @frozen
@@ -46,8 +47,8 @@ class Plan:
 
 
 def kernel_names(project: Project) -> tuple[str, ...]:
-    """Everything that can be validated: the algorithms that are built, then the engine's kernels."""
-    return (*project.built_algorithms, *engine_kernels())
+    """Everything that can be validated, algorithms that are built and kernels of the engine, the decode path first."""
+    return tuple(sorted((*project.built_algorithms, *engine_kernels()), key=by_weight))
 
 
 def plan(
