@@ -21,7 +21,7 @@ from policygen.plan.planners import PLANNERS
 from policygen.plan.planners import Planner
 from policygen.spec import Algorithm
 
-BESIDE_PLANNERS: Final = ("offsets", "tile_size")
+BESIDE_PLANNERS: Final = ("candidates", "offsets", "tile_size")
 """Modules of `policygen.plan` that a generated package has beside those of the planners and all that these import."""
 
 SUMMARY: Final = (
