@@ -34,9 +34,3 @@ def warp_striped(threads: int, items: int, warp_size: int) -> Tensor:
     warp, lane = thread // warp_size, thread % warp_size
     lanes = (threads - warp * warp_size).clamp(max=warp_size)
     return warp * warp_size * items + lane + torch.arange(items).unsqueeze(-1) * lanes
-
-
-def vector_striped(threads: int, items: int, vector: int) -> Tensor:
-    """Vectors of neighbours in one thread, neighbouring vectors in neighbouring threads: int64 [items, threads]."""
-    place = torch.arange(items).unsqueeze(-1)
-    return (place // vector * threads + torch.arange(threads)) * vector + place % vector

@@ -25,7 +25,7 @@ from policygen.plan.counts import round_up
 from policygen.plan.residency import Residency
 from policygen.plan.transform_plan import ItemBounds
 from policygen.plan.transform_plan import spread_out_items_per_thread
-from policygen.reference.collectives.arrangement import vector_striped
+from policygen.reference.collectives.arrangement import striped_vectors
 from policygen.reference.contract.sizes import LAST_TILES
 from policygen.reference.contract.tile_log import TileLog
 
@@ -65,7 +65,7 @@ class RowTile:
 
     def index(self, begins: Tensor) -> Tensor:
         """The numbers that each thread has at each place of its registers: int64 [tiles, items, threads]."""
-        return begins.reshape(-1, 1, 1) + vector_striped(self.threads, self.items, self.vector).to(begins.device)
+        return begins.reshape(-1, 1, 1) + striped_vectors(self.threads, self.items, self.vector).to(begins.device)
 
     def misaligned(self, places: Tensor, exists: Tensor) -> Tensor:
         """How many accesses of vectors do not begin at a multiple of one, or are not all there.
