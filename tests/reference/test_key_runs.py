@@ -25,8 +25,6 @@ from policygen.reference.reduce_by_key import Kind
 from policygen.reference.reduce_by_key import ReduceByKeyInputs
 from policygen.reference.reduce_by_key import ReduceByKeyProblem
 from policygen.reference.rle_non_trivial_runs import KERNEL as NON_TRIVIAL_RUNS
-from policygen.reference.rle_non_trivial_runs import NonTrivialRunsInputs
-from policygen.reference.rle_non_trivial_runs import NonTrivialRunsProblem
 from policygen.reference.values.elements import ELEMENTS
 from policygen.reference.values.inputs import make
 from policygen.reference.values.key_runs import make_runs
@@ -38,6 +36,8 @@ from policygen.reference.values.operators import plus
 from policygen.reference.values.run_reference import exact_run_scan
 from policygen.reference.values.run_reference import run_sums
 from policygen.reference.values.run_reference import runs_of
+from policygen.reference.values.run_searches import RunSearch
+from policygen.reference.values.run_searches import RunSearchInputs
 from policygen.validate.cases import plan
 from policygen.validate.run import fault
 
@@ -163,7 +163,7 @@ def test_a_power_of_two_of_items_needs_time_slicing(
     case = case_of(packaged, "rle_non_trivial_runs", key_type="int32")
     changed = with_lookback(case, threads_per_block=96, items_per_thread=items, store_with_time_slicing=time_sliced)
     for pattern in ("short", "pairs"):
-        problem = NonTrivialRunsProblem(20 * 96 * items + 5, INT, pattern, None, "any")
+        problem = RunSearch(20 * 96 * items + 5, INT, pattern, None, "any")
         found = fault(NON_TRIVIAL_RUNS, changed, problem, 0)
         assert (found is None) == is_right
         assert found is None or found.startswith("lengths")
@@ -179,8 +179,8 @@ def test_a_run_that_begins_with_a_launch_gets_the_length_of_the_one_before(
     keys = torch.arange(2 * tile)
     begin = tile + shift
     keys[begin - 3 : begin], keys[begin : begin + 2] = -1, -2
-    problem = NonTrivialRunsProblem(2 * tile, INT, "given", 1, "any")
-    found = NON_TRIVIAL_RUNS.run(case, problem, NonTrivialRunsInputs(keys, 0), TileLog())
+    problem = RunSearch(2 * tile, INT, "given", 1, "any")
+    found = NON_TRIVIAL_RUNS.run(case, problem, RunSearchInputs(keys, 0), TileLog())
     assert int(found["runs"]) == 2
     assert found["offsets"][:2].tolist() == [begin - 3, begin]
     assert found["lengths"][:2].tolist() == lengths

@@ -22,115 +22,52 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from collections.abc import Mapping
-from itertools import cycle
 from typing import Final
 
 import torch
-from attrs import frozen
 from torch import Tensor
 
 from policygen.reference.collectives.agent_reduce_by_key import AgentReduceByKey
 from policygen.reference.collectives.agent_reduce_by_key import Open
 from policygen.reference.collectives.agent_reduce_by_key import Runs
-from policygen.reference.collectives.lookback import ADVERSARIES
 from policygen.reference.collectives.lookback import known_inclusive
 from policygen.reference.collectives.whole_tile_launches import first_of_last_tiles
 from policygen.reference.collectives.whole_tile_launches import launches
-from policygen.reference.collectives.whole_tile_launches import most_launched
 from policygen.reference.collectives.whole_tile_launches import tiles_past_offsets
 from policygen.reference.contract.case import Case
 from policygen.reference.contract.comparison import Exact
 from policygen.reference.contract.comparison import Expectation
-from policygen.reference.contract.kernel import Problem
 from policygen.reference.contract.kernel import ReferenceKernel
-from policygen.reference.contract.sizes import BEYOND_INT32
-from policygen.reference.contract.sizes import combinations
-from policygen.reference.contract.sizes import sizes
 from policygen.reference.contract.tile_log import TileLog
 from policygen.reference.values.elements import ELEMENTS
 from policygen.reference.values.elements import Element
 from policygen.reference.values.elements import element_of
-from policygen.reference.values.key_runs import make_runs
-from policygen.reference.values.key_runs import run_patterns_of
 from policygen.reference.values.operators import plus
 from policygen.reference.values.run_reference import runs_of
+from policygen.reference.values.run_searches import RunSearch
+from policygen.reference.values.run_searches import RunSearchInputs
+from policygen.reference.values.run_searches import run_search_inputs
+from policygen.reference.values.run_searches import run_searches
 
 KERNEL_NAME: Final = "DeviceReduceByKeyKernel"
 OF_PARTITIONS: Final = "DeviceReduceByKeyKernel of partitions"
 
-_LAUNCH_TILES: Final = (None, 2, 1, None, 3)
 _PAST_OFFSETS: Final = "tiles past offsets of 32 bits"
-_MOST_ITEMS: Final = 1 << 21
 
 
-@frozen
-class EncodeProblem(Problem):
-    """A run-length encoding.
-
-    Attributes:
-        num_items: keys.
-        key: their type.
-        pattern: of the keys (`values.key_runs`).
-        launch_tiles: the most tiles of a launch; None for a single launch, where the number of items has 4 bytes.
-        adversary: who decides what a tile finds of its predecessors, one of `ADVERSARIES`.
-        has_data: False for index arithmetic alone: the last tiles.
-    """
-
-    num_items: int
-    key: Element
-    pattern: str
-    launch_tiles: int | None
-    adversary: str
-    has_data: bool = True
-
-
-@frozen(eq=False)
-class EncodeInputs:
-    """What a run-length encoding is given.
-
-    Attributes:
-        keys: [num_items, *trailing].
-        seed: of the adversary.
-    """
-
-    keys: Tensor
-    seed: int
-
-
-class EncodeKernel(ReferenceKernel[EncodeProblem, EncodeInputs]):
+class EncodeKernel(ReferenceKernel[RunSearch, RunSearchInputs]):
     """See the module."""
 
-    def problems(self, case: Case, *, quick: bool) -> Iterator[EncodeProblem]:
+    def problems(self, case: Case, *, quick: bool) -> Iterator[RunSearch]:
         """See ReferenceKernel."""
         tile, keys = _tile_items(case), _elements_of(case)
-        found = combinations(
-            sizes(tile, blocks=2, quick=quick),
-            keys,
-            run_patterns_of,
-            3 * tile + 5,
-            alike=lambda key: key.is_floating,
-            quick=quick,
-        )
-        for (num_items, key, pattern), launch, adversary in zip(
-            found, cycle(_LAUNCH_TILES), cycle(ADVERSARIES), strict=False
-        ):
-            yield EncodeProblem(num_items, key, pattern, launch, adversary)
-        most = most_launched(tile)
-        # so many tiles that one window does not reach back to the first
-        many = min(((1 if quick else 2) * case.warp_size + 3) * tile - 2, _MOST_ITEMS)
-        for key, adversary in zip(keys[: 1 if quick else None], cycle(ADVERSARIES), strict=False):
-            yield EncodeProblem(many, key, "mixed", most, adversary)
-        yield EncodeProblem(BEYOND_INT32, keys[0], "one", most, ADVERSARIES[0], has_data=False)
+        yield from run_searches(case, tile, keys, quick=quick)
 
-    def inputs(self, case: Case, problem: EncodeProblem, random: torch.Generator) -> EncodeInputs:
+    def inputs(self, case: Case, problem: RunSearch, random: torch.Generator) -> RunSearchInputs:
         """See ReferenceKernel."""
-        n = problem.num_items if problem.has_data else 0
-        return EncodeInputs(
-            keys=make_runs(problem.pattern, problem.key, n, _tile_items(case), random, case.device),
-            seed=int(torch.randint(1 << 31, (), generator=random)),
-        )
+        return run_search_inputs(case, problem, _tile_items(case), random)
 
-    def run(self, case: Case, problem: EncodeProblem, inputs: EncodeInputs, log: TileLog) -> Mapping[str, Tensor]:
+    def run(self, case: Case, problem: RunSearch, inputs: RunSearchInputs, log: TileLog) -> Mapping[str, Tensor]:
         """See ReferenceKernel."""
         agent, keys, length = _agent(case, problem), inputs.keys, _length_of(case)
         random = torch.Generator()
@@ -149,7 +86,7 @@ class EncodeKernel(ReferenceKernel[EncodeProblem, EncodeInputs]):
             return {_PAST_OFFSETS: torch.tensor(past_offsets)}
         return {"keys": out.keys, "lengths": out.totals, "runs": torch.tensor(0 if before is None else before.runs)}
 
-    def expected(self, case: Case, problem: EncodeProblem, inputs: EncodeInputs) -> Mapping[str, Expectation]:
+    def expected(self, case: Case, problem: RunSearch, inputs: RunSearchInputs) -> Mapping[str, Expectation]:
         """See ReferenceKernel."""
         if not problem.has_data:
             return {_PAST_OFFSETS: Exact(torch.tensor(0))}
@@ -164,7 +101,7 @@ class EncodeKernel(ReferenceKernel[EncodeProblem, EncodeInputs]):
             "runs": Exact(torch.tensor(runs.count)),
         }
 
-    def coverage(self, case: Case, problem: EncodeProblem) -> Mapping[str, range]:
+    def coverage(self, case: Case, problem: RunSearch) -> Mapping[str, range]:
         """See ReferenceKernel."""
         return {_kernel_of(problem): range(_first_item(case, problem), problem.num_items)}
 
@@ -173,7 +110,7 @@ def _tile_items(case: Case) -> int:
     return int(case.policy.lookback.threads_per_block * case.policy.lookback.items_per_thread)
 
 
-def _agent(case: Case, problem: EncodeProblem) -> AgentReduceByKey:
+def _agent(case: Case, problem: RunSearch) -> AgentReduceByKey:
     own = case.policy.lookback
     return AgentReduceByKey(
         own.threads_per_block,
@@ -196,11 +133,11 @@ def _length_of(case: Case) -> Element:
     return ELEMENTS[f"int{8 * case.key.length_size}"]
 
 
-def _kernel_of(problem: EncodeProblem) -> str:
+def _kernel_of(problem: RunSearch) -> str:
     return KERNEL_NAME if problem.launch_tiles is None else OF_PARTITIONS
 
 
-def _first_item(case: Case, problem: EncodeProblem) -> int:
+def _first_item(case: Case, problem: RunSearch) -> int:
     return 0 if problem.has_data else first_of_last_tiles(problem.num_items, _tile_items(case))
 
 
