@@ -20,12 +20,14 @@ class Phase:
     Attributes:
         name: of the phase.
         weight: of its tokens in throughput.
-        path: algorithms, tables and reference kernels in the order of its critical path.
+        path: algorithms and tables in the order of its critical path.
+        kernels: the engine's reference kernels that belong to it.
     """
 
     name: str
     weight: float
     path: tuple[str, ...]
+    kernels: tuple[str, ...] = ()
 
     @property
     def share(self) -> float:
@@ -39,25 +41,26 @@ PHASES: Final = (
         16.796,
         (
             *("reduce", "attention.decode", "attention.merge", "attention.single_tile", "attention.split_k"),
-            *("paged_attention", "partition_merge", "online_softmax"),
             *("scan", "topk", "batched_topk", "radix_sort", "sampling.topk"),
-            *("transform", "norm.rms", "norm.silu", "norm.rope", "rms_norm", "silu_and_mul", "rotary_embedding"),
+            *("transform", "norm.rms", "norm.silu", "norm.rope"),
+        ),
+        (
+            *("paged_attention", "partition_merge", "online_softmax"),
+            *("rms_norm", "silu_and_mul", "rotary_embedding"),
         ),
     ),
     Phase(
         "prefill",
         2.799,
-        (
-            *("attention.prefill", "attention.flash", "select_if", "reduce_by_key", "moe.block_size"),
-            *("moe_topk", "moe_align", "moe_combine"),
-        ),
+        ("attention.prefill", "attention.flash", "select_if", "reduce_by_key", "moe.block_size"),
+        ("moe_topk", "moe_align", "moe_combine"),
     ),
     Phase("cache", 0.56, ("batch_memcpy", "kv_cache.copy", "kv_cache.gather", "budget.tokens")),
 )
 """By descending weight."""
 
 _POSITIONS: Final[Mapping[str, int]] = {
-    name: position for position, name in enumerate(name for phase in PHASES for name in phase.path)
+    name: position for position, name in enumerate(name for phase in PHASES for name in (*phase.path, *phase.kernels))
 }
 
 
@@ -75,4 +78,4 @@ def by_weight(name: str) -> tuple[int, str]:
 
 def phase_of(name: str) -> Phase | None:
     """The phase on whose critical path an algorithm or table is; None for any other."""
-    return next((phase for phase in PHASES if name in phase.path), None)
+    return next((phase for phase in PHASES if name in (*phase.path, *phase.kernels)), None)
