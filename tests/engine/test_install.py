@@ -136,6 +136,11 @@ REFUSED: list[tuple[str, Number, str]] = [
         "PARTITION_SIZE: decode() got an unexpected keyword argument 'tokens'",
     ),
     (
+        "PARTITION_SIZE",
+        Number("attention.decode.partition_size", "tokens", seq_len=512),
+        "PARTITION_SIZE: attention.decode.partition_size is 0 for this key, which has none: ask for the largest problem",
+    ),
+    (
         "FLASH_MAX_HEAD",
         Number("attention.flash.max_head_size", "elements"),
         "FLASH_MAX_HEAD: flash-head-size: the precompiled kernel takes heads of up to 128 elements",

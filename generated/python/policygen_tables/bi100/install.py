@@ -120,6 +120,8 @@ def _replacement(package: ModuleType, module: ModuleType, name: str, number: Num
         raise (NotApplicable if absent else ValueError)(f"{name}: {error}") from error
     if before is not None and type(before) is not type(after):
         raise ValueError(f"{name} is {before!r}, and {number.field} is {after!r}: expected the same type")
+    if after == 0 and unit and before != 0:
+        raise ValueError(f"{name}: {number.field} is 0 for this key, which has none: ask for the largest problem")
     others = [(at, vars(m)) for at, m in list(sys.modules.items()) if type(m) is type(sys) and m is not module]
     copies = tuple(sorted(at for at, names in others if names.get(name, sys) is before))
     return Replaced(name, before, after, number.field, tables.NOT_IN_EFFECT[table], copies)
