@@ -138,7 +138,7 @@ REFUSED: list[tuple[str, Number, str]] = [
     (
         "PARTITION_SIZE",
         Number("attention.decode.partition_size", "tokens", seq_len=512),
-        "PARTITION_SIZE: attention.decode.partition_size is 0 for this key, which has none: ask for the largest problem",
+        "PARTITION_SIZE: attention.decode.partition_size is 0 for this key, which has none",
     ),
     (
         "FLASH_MAX_HEAD",
