@@ -14,6 +14,8 @@ so experts are at most as many as a digit has values), where digits begin at mul
 3. A pass of onesweep (`collectives.onesweep`) ranks the pairs of a tile, looks back for what is before it, and scatters
    their numbers. Which predecessors have published what is up to timing, which an adversary decides.
 
+It models `DeviceRadixSortHistogramKernel`, `DeviceRadixSortExclusiveSumKernel` and `DeviceRadixSortOnesweepKernel`.
+
 It runs with the policies of onesweep whatever sort the policy prefers. Order: stable, so the same in every run; engines
 that draw places by atomics instead promise none within an expert. Exact.
 """

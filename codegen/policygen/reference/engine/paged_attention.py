@@ -18,6 +18,8 @@ The policy is that of `reduce` with a compound accumulator of (2 + d) float32 (`
 runs with its single tile, the partitions of V2 with its first pass, and their merge with the single tile, as the second
 pass does. Tile, partition and block sizes are the problem's; partitions are chosen around the policy's tile.
 
+It models the two passes of `DeviceReduceKernel` and `DeviceReduceSingleTileKernel` over a compound accumulator.
+
 Order: threads, warps and partitions are merged in theirs; the same bits in every run.
 
 Error: a score is off by at most scale ((1 + u)^(d + 1) - 1) sum |q k|; a weight passes through the roundings of

@@ -10,6 +10,8 @@ warps (norms of heads are such). Else a block takes a row, tile after tile, its 
 numbers are two tiles of 256 x 8. A thread adds the squares of its numbers one after the other; lanes, then warps, are
 reduced as in BLOCK_REDUCE_WARP_REDUCTIONS. Then numbers are read again, and written.
 
+Order: threads, lanes and warps are added in theirs; the same bits in every run.
+
 Error: all terms of the mean are positive, and one passes through k additions and three more roundings (square,
 division, epsilon): r = (1 + u)^(k + 3) - 1. The reciprocal root halves it: at most r / 2 + r^2, and `RSQRT_ROUNDINGS`.
 Two products, and the rounding to the type.

@@ -11,6 +11,8 @@ A grid of tiles over the pairs of all tokens and heads, as a transform has it; i
 device. An access is a vector of numbers of one role, firsts, seconds, cosines or sines; where pairs are interleaved, as
 many pairs are two accesses. So a vector divides the pairs of a head, the head, and the distance of tokens.
 
+Pairs do not see each other: there is no order to promise, and the same bits come out in every run.
+
 Error: two products and a sum, rounded each: ((1 + u)^2 - 1) (|a cos| + |b sin|), and the rounding to the type.
 """
 

@@ -7,6 +7,8 @@ float16, bfloat16, float32; arithmetic in float32, one rounding at the end. Coun
 A grid of tiles over all numbers of the output, as a transform has it; a tile may begin and end anywhere in a row. Items
 of a thread are spread over the device. A vector divides d, so that it is in one row, and in one half of it.
 
+Numbers do not see each other: there is no order to promise, and the same bits come out in every run.
+
 Error: -gate is exact; exp has `EXP_ROUNDINGS`, which the sum with 1 does not make larger; that sum, the division and
 the product are rounded once each. Where exp(-gate) is more than float32 holds the result is a zero: off by all of
 itself. A gate of -infinity gives NaN, as -infinity / infinity is.
