@@ -81,6 +81,7 @@ def _pinned(session: Session, base: str | None) -> tuple[Failure, ...]:
     from policygen.loading.gate_settings import ANY
     from policygen.review.gates import pinned_failures
     from policygen.review.policy_diff import policy_diff
+    from policygen.review.revisions import NoGit
     from policygen.review.revisions import NoRevision
     from policygen.review.revisions import project_at
 
@@ -104,7 +105,7 @@ def _pinned(session: Session, base: str | None) -> tuple[Failure, ...]:
             )
             return tuple(pinned_failures(old, project, diff))
     except NoRevision as error:
-        stop([str(error)], NOT_RUN if "does not start" in str(error) else BAD_INPUT)
+        stop([str(error)], NOT_RUN if isinstance(error, NoGit) else BAD_INPUT)
 
 
 def _print(session: Session, drift: Drift, changes: list[PolicyChange], failures: tuple[Failure, ...]) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from policygen.cli.session import BAD_INPUT
 from policygen.cli.session import FAILED
 from policygen.cli.session import NOT_RUN
 from policygen.cli.session import Session
@@ -41,6 +42,7 @@ def diff(
     from policygen.project import UnknownAlgorithm
     from policygen.resolve.instance import UnknownTarget
     from policygen.review.policy_diff import policy_diff
+    from policygen.review.revisions import NoGit
     from policygen.review.revisions import NoRevision
     from policygen.review.revisions import project_at
 
@@ -65,7 +67,7 @@ def diff(
                 with project_at(project, new_name) as new:
                     found = policy_diff(old, new, names=(old_name, new_name), targets=names, algorithms=algorithms)
     except NoRevision as error:
-        stop([str(error)], NOT_RUN if "does not start" in str(error) else 2)
+        stop([str(error)], NOT_RUN if isinstance(error, NoGit) else BAD_INPUT)
     show(session, found)
     if exit_code and found:
         raise SystemExit(FAILED)

@@ -14,7 +14,6 @@ from policygen.resolve.trace import Used
 from policygen.review.spec_edits import SpecEdit
 from policygen.spec import Target
 
-_ABOUT_A_POINT = ("reason", "source", "benchmark", "evidence", "status")
 _DESCRIBES = frozenset(("title", "doc", "reason", "source", "benchmark", "evidence", "date", "method", "conditions"))
 """Keys that say something to people and decide nothing."""
 

@@ -19,6 +19,10 @@ class NoRevision(ValueError):  # noqa: N818 - it says what there is not
     """Neither a folder of a project nor a revision of git; the message says what was tried."""
 
 
+class NoGit(NoRevision):
+    """It is no folder of a project, and git, which would know a revision, does not start."""
+
+
 @contextmanager
 def project_at(project: Project, revision: str) -> Iterator[Project]:
     """A project at another revision, for as long as the context lasts.
@@ -59,7 +63,7 @@ def _git(root: Path, revision: str, *arguments: str) -> bytes:
     try:
         done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, check=False)
     except OSError as error:
-        raise NoRevision(f"{revision} is no folder with a {PROJECT_FILE}, and git does not start: {error}") from error
+        raise NoGit(f"{revision} is no folder with a {PROJECT_FILE}, and git does not start: {error}") from error
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip()
         raise NoRevision(

@@ -8,6 +8,7 @@ from attrs import frozen
 
 from policygen.emit.python.expressions import PythonExpressions
 from policygen.emit.python.expressions import identifier
+from policygen.emit.python.for_types import for_types_lines
 from policygen.emit.python.functions import selector_lines
 from policygen.emit.python.functions import spec_functions
 from policygen.emit.python.values import annotation
@@ -33,7 +34,6 @@ from policygen.model.types import ListType
 from policygen.model.types import RecordType
 from policygen.model.types import Struct
 from policygen.spec import KeyField
-from policygen.spec import TypeParameter
 
 _RUNTIME = (
     *("NotApplicable", "Record", "check", "check_record", "element", "items_known", "operator_kind", "represented"),
@@ -152,7 +152,7 @@ class _TablePrinter:
         body += self._policy_function()
         body += self._whole_function()
         if algorithm.types:
-            body += self._for_types()
+            body += for_types_lines(algorithm, by_capability=self._variants.is_family)
         return body
 
     def _enumerations(self) -> list[str]:
@@ -399,75 +399,3 @@ class _TablePrinter:
                 f'    check_record("{name}", {name}, {identifier(kind.struct.name)}, _{name.upper()})',
             ]
         return [f'    check("{name}", {name}, {self._called.constant("DOMAINS")}["{name}"])']
-
-    def _for_types(self) -> list[str]:
-        policy = identifier(self._algorithm.policy.name)
-        parameters = ["    cc: int | str,"] if self._variants.is_family else []
-        parameters += [f"    {p.python}: {_type_annotation(p)}," for p in self._algorithm.types if not p.default]
-        parameters += [
-            f"    {p.python}: {_type_annotation(p)} = {_type_default(p)!r}," for p in self._algorithm.types if p.default
-        ]
-        doc = [
-            "The policy for types, as select_for of the header deduces it.",
-            "",
-            "Args:",
-            *(f"    {p.python}: {_type_doc(p)}" for p in self._algorithm.types),
-            "    num_items: problem size, where it is known.",
-            "",
-            "Raises:",
-            "    ValueError: an unknown type or operator, or what `policy` raises.",
-        ]
-        found = [
-            "",
-            "",
-            "def for_types(",
-            "    *,",
-            *parameters,
-            "    num_items: int | None = None,",
-            f") -> {policy}:",
-        ]
-        found += docstring(doc, "    ")
-        found.append("    fields_: dict[str, object] = {}")
-        for parameter in self._algorithm.types:
-            found += _deduced(parameter)
-        chosen = "cc=cc, " if self._variants.is_family else ""
-        return [*found, f"    return policy({chosen}num_items=num_items, **fields_)  # type: ignore[arg-type]"]
-
-
-def _type_annotation(parameter: TypeParameter) -> str:
-    return "object" if parameter.kind != "value" else "str"
-
-
-def _type_default(parameter: TypeParameter) -> object:
-    return parameter.default if parameter.kind == "value" else None
-
-
-def _type_doc(parameter: TypeParameter) -> str:
-    what = {
-        "element": "a torch or numpy dtype, a type's name, or a size in bytes",
-        "elements": "a list of torch or numpy dtypes, or of types' names",
-        "operator": "plus, min, max, other, or a function",
-        "value": "a name",
-    }[parameter.kind]
-    return f"{what}; deduced where it is left out." if parameter.default and parameter.kind != "value" else f"{what}."
-
-
-def _deduced(parameter: TypeParameter) -> list[str]:
-    name = parameter.python
-    lines: list[str] = []
-    if parameter.kind == "element":
-        properties = {"type": "0", "size": "1", "alignment": "2"}
-        for field, given in parameter.gives:
-            if given in properties:
-                lines.append(f'fields_["{identifier(field)}"] = element({name})[{properties[given]}]')
-            elif given == "iterator_info":
-                lines.append(f'fields_["{identifier(field)}"] = _info({name})')
-    elif parameter.kind == "elements":
-        lines += [f'fields_["{identifier(field)}"] = tuple(_info(e) for e in {name})' for field, _ in parameter.gives]
-    elif parameter.kind == "operator":
-        lines += [f'fields_["{identifier(field)}"] = operator_kind({name})' for field, _ in parameter.gives]
-    else:
-        lines += [f'fields_["{identifier(field)}"] = {name}' for field, _ in parameter.gives]
-    if parameter.default and parameter.kind != "value":
-        return [f"    if {name} is not None:", *(f"        {line}" for line in lines)] if lines else []
-    return [f"    {line}" for line in lines]
